@@ -19,7 +19,7 @@ from pathlib import Path
 
 import onnx
 
-from harness.cli.targets import Request, Tested
+from harness.cli.targets import ProviderRequest, Tested
 from harness.core.record import Record
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Family
@@ -89,7 +89,7 @@ def shown_by(fault: Planted, computing: Mapping[Key, Collection[str]]) -> set[Ke
 
 def run(library: Path, folder: Path, chosen: Mapping[str, Collection[Key]] | None = None) -> list[Record]:
     """Run the models of `check`: all of them without a fault, or those chosen for each value of `fault`."""
-    text = Request(provider=PROVIDER, plugin=str(library), models=Tested(usual=True)).matrix_text()
+    text = ProviderRequest(provider=PROVIDER, plugin=str(library), models=Tested(usual=True)).matrix_text()
     table = tomllib.loads(text)
     if chosen is not None:
         table["target"][0]["axes"] = {FAULT: list(chosen)}

@@ -34,17 +34,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.agent.run import REPEAT_LIMIT_MS
-from harness.agent.wire import to_wire
+from harness.agent.session_run import REPEAT_LIMIT_MS
+from harness.agent.wire import output_to_wire
 from harness.core.value import Tensor, tensor
 from harness.corpus.case import Case, DataSet, load_case
 from harness.corpus.suite import open_folder
 from harness.engine.configuration import cpu_configuration
 from harness.engine.job import job
 from harness.engine.launch import launch_here
+from harness.engine.mapped_tensors import TensorHome, Tensors
 from harness.engine.outcome import Ran, from_result
 from harness.engine.process import AgentProcess
-from harness.engine.tensor_files import TensorHome, Tensors
 from harness.plan.target import Runtime
 
 Floats = NDArray[np.float32]
@@ -155,7 +155,7 @@ class Agent:
         runs = 2 if outcome.timings_ms["first_run"] < REPEAT_LIMIT_MS else 1
         started = time.perf_counter()
         session = self._session(str(case.model_path), self._settings, providers=["CPUExecutionProvider"])
-        kept = [to_wire(session.run(["y"], {"x": data})[0]) for _ in range(runs)]
+        kept = [output_to_wire(session.run(["y"], {"x": data})[0]) for _ in range(runs)]
         if kept[0] != kept[-1]:
             raise TypeError(kept)
         own = time.perf_counter() - started

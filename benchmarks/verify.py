@@ -32,7 +32,7 @@ def seconds(path: Path) -> float:
     began = time.perf_counter()
     script = (
         "import sys, pathlib\n"
-        "import harness.conformance.verify.verify as module\n"
+        "import harness.conformance.verify.verification as module\n"
         "module.profiles_folder = lambda: pathlib.Path(sys.argv[2])\n"
         "from harness.cli.main import main\n"
         "sys.exit(main(['verify', sys.argv[1]]))\n"

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from harness.judge.judge_run import JudgedRun, judge_run
     from harness.plan.matrix import Matrix, read_matrix
     from harness.report.diff import Comparison, compare_runs
-    from harness.report.publish import write_report
     from harness.report.read import RunData, read_run
+    from harness.report.report_files import write_report
     from harness.report.rows import as_row
     from harness.run.live_run import LiveRun, run_plan
 

@@ -25,8 +25,8 @@ import onnx.parser
 import pytest
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.cell_end import CellEnd, How
 from harness.core.decide import decide
-from harness.core.ended import Ended, How
 from harness.core.facts import Facts, Placement
 from harness.core.latency import Latency, latency_of
 from harness.core.output_metrics import OutputMetrics
@@ -36,13 +36,13 @@ from harness.core.run_info import RunInfo
 from harness.core.value import NamedValues, Tensor, tensor
 from harness.core.verdict import Family, Phase, Verdict
 from harness.corpus.case import Case
-from harness.corpus.facts import ModelFacts
+from harness.corpus.model_facts import ModelFacts
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.expectation import Expectation, is_expected
-from harness.plan.matrix import Matrix, Models, matrix_from
+from harness.plan.matrix import Matrix, ModelSelection, matrix_from
 from harness.plan.plan import Plan
 from harness.plan.selector import Selector
 from harness.plan.target import Target
@@ -208,7 +208,7 @@ def with_facts(record: Record) -> Record:
     verdict = record.verdict
     if verdict in _ENDED:
         how, phase = _ENDED[verdict]
-        ended = Ended(how=how, message=record.reason)
+        ended = CellEnd(how=how, message=record.reason)
         return msgspec.structs.replace(record, ended=ended, phase=phase, golden="")
     exact, far = ((0.0, 0.0),), ((0.0, 1e6), (1e3, 1e3))
     rows = tuple(
@@ -249,7 +249,7 @@ def matrix_of(records: Sequence[Record], path: str = "m.toml", required: Sequenc
     return Matrix(
         path=path,
         schema=1,
-        models=Models(suites=tuple(dict.fromkeys(record.suite for record in records))),
+        models=ModelSelection(suites=tuple(dict.fromkeys(record.suite for record in records))),
         targets=tuple(
             Target(name=name, provider=(provider,), required=name in required)
             for name, provider in targets.items()

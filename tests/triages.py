@@ -6,12 +6,12 @@ import msgspec
 
 from harness.core.fault import (
     Condition,
-    Confirmation,
     Fault,
     GraphNode,
     GraphTensor,
     Location,
     ReducedModel,
+    Repetition,
     Signature,
     encode_fault,
 )
@@ -29,7 +29,7 @@ def fault(identity: str = "F0000000001", *cells: str, **fields: object) -> Fault
         provider="NpuExecutionProvider",
         representative=told[0],
         cells=told,
-        confirmation=Confirmation(outcome="always", trials=5, failures=5),
+        confirmation=Repetition(outcome="always", trials=5, failures=5),
         location=Location(nodes=("conv_7",), op_types=("Conv",), exact=True, alone=True, cumulative=True),
         reduced=ReducedModel(
             nodes=(

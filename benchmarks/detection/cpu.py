@@ -7,7 +7,7 @@ import onnx
 import onnxruntime
 
 from benchmarks.detection.net import Array
-from harness.agent.wire import to_wire
+from harness.agent.wire import output_to_wire
 from harness.core.value import NamedValues, Tensor, from_wire
 from harness.golden.provenance import SESSION
 
@@ -65,7 +65,7 @@ def run_all(
         raise CpuError(str(error)) from error
     return [
         tuple(
-            (port.name, from_wire(to_wire(value, port.type.lower())))
+            (port.name, from_wire(output_to_wire(value, port.type.lower())))
             for port, value in zip(ports, values, strict=True)
         )
         for values in results

@@ -26,7 +26,7 @@ from harness.core.spread import spread_of
 from harness.core.value import NamedValues, Tensor, tensor
 from harness.corpus.case import Case
 from harness.corpus.noisy import amplitudes_of, noisy_case
-from harness.corpus.scenario import Inapplicable
+from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.upcast import float64_case
 
 FULL = "float32"

@@ -15,7 +15,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.protos import tensor_proto
 from harness.corpus.suite import open_file
 from harness.corpus.zoo import bert, gpt
-from harness.corpus.zoo.graph import BATCH, FLOAT, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, FLOAT, GraphBuilder
 from harness.corpus.zoo.inputs import activations, images
 from harness.corpus.zoo.layers import batch_norm, conv, gelu, layer_norm, linear, self_attention
 from harness.corpus.zoo.roster import zoo_models
@@ -37,7 +37,7 @@ ML_OPSET = 3
 MISSING = 0.1
 """Share of the measurements that are NaN."""
 
-Build = Callable[[Graph], None]
+Build = Callable[[GraphBuilder], None]
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,9 +110,9 @@ def _plans() -> dict[str, Plan]:
     return plans | {"pooling": Plan(pooling, (17, 22)), "recommender": Plan(recommender, (17, 22))}
 
 
-def stack(g: Graph, *, layers: int, width: int = 128) -> None:
+def stack(g: GraphBuilder, *, layers: int, width: int = 128) -> None:
     """Transformer layers and nothing else, whose hidden states grow from layer to layer."""
-    x = g.input("hidden_states", (BATCH, 16, width), activations)
+    x = g.input("hidden_states", (BATCH_DIM, 16, width), activations)
     for layer in range(layers):
         with g.scope(f"layer{layer}/attention"):
             x = g.op("Add", x, self_attention(g, layer_norm(g, x, width), width, heads=4))
@@ -121,12 +121,12 @@ def stack(g: Graph, *, layers: int, width: int = 128) -> None:
                 y = gelu(g, linear(g, layer_norm(g, x, width), (width, 4 * width), gain=2.0))
             with g.scope("down"):
                 x = g.op("Add", x, linear(g, y, (4 * width, width)))
-    g.output("last_hidden_state", x, "float32", (BATCH, 16, width))
+    g.output("last_hidden_state", x, "float32", (BATCH_DIM, 16, width))
 
 
-def pooling(g: Graph) -> None:
+def pooling(g: GraphBuilder) -> None:
     """A classifier with the pools of GoogLeNet and SqueezeNet: ceil_mode, padding that counts, bounds."""
-    x = g.input("image", (BATCH, 3, 29, 29), images)
+    x = g.input("image", (BATCH_DIM, 3, 29, 29), images)
     with g.scope("stem"):
         x = g.op("Clip", batch_norm(g, conv(g, x, (3, 16), 3), 16), g.scalar(0), g.scalar(1.5))
         x = g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], ceil_mode=1)
@@ -153,14 +153,14 @@ def pooling(g: Graph) -> None:
         )  # fmt: skip
         x = conv(g, x, (24, 24), 3, gain=1.0)
     scores = g.op("Softmax", linear(g, g.op("Flatten", g.op("GlobalAveragePool", x)), (24, 10)), axis=-1)
-    g.output("probabilities", scores, "float32", (BATCH, 10))
+    g.output("probabilities", scores, "float32", (BATCH_DIM, 10))
 
 
 ROWS = 64
 """Of the hashed table."""
 
 
-def recommender(g: Graph) -> None:
+def recommender(g: GraphBuilder) -> None:
     """Hashed identities look up a table, half stars are stored as bytes, missing facts are filled in.
 
     One output keeps its NaN: the logarithm of scores of which some are negative.
@@ -201,7 +201,7 @@ def _subject(folder: Path, draw: int, name: str, plan: Plan) -> Subject:
     cases = []
     for opset in plan.opsets:
         # Without the opset: twins hold the same weights, and are fed the same.
-        g = Graph(
+        g = GraphBuilder(
             seed=f"{name}.{draw}", opset=opset, ml_opset=ML_OPSET if name == "trees" else None, fixed=True
         )
         plan.build(g)
@@ -212,7 +212,7 @@ def _subject(folder: Path, draw: int, name: str, plan: Plan) -> Subject:
     )
 
 
-def _write(home: Path, g: Graph, name: str) -> Case:
+def _write(home: Path, g: GraphBuilder, name: str) -> Case:
     data = home / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
     path = home / "model.onnx"

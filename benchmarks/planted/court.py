@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from harness.agent.agent import _play  # no process: nothing of the protocol is measured here
-from harness.agent.errors import UnsupportedError
 from harness.agent.job_run import JobRun
-from harness.agent.target import CPU, Target
-from harness.agent.text import clean
+from harness.agent.safe_text import clean
+from harness.agent.session_target import CPU, SessionTarget
+from harness.agent.target_errors import UnsupportedError
 from harness.core.cell import Cell
 from harness.core.facts import Placement
 from harness.core.record import Record
@@ -26,14 +26,14 @@ from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.effects import Effects
 from harness.engine.events import Event, Finished
 from harness.engine.job import job
-from harness.engine.messages import Result
+from harness.engine.mapped_tensors import Tensors
+from harness.engine.messages import RunResult
 from harness.engine.next_step import NextStep
 from harness.engine.outcome import Outcome, Raised, Ran, Unsupported, from_result
 from harness.engine.prepare import open_suites
 from harness.engine.references import References, Stores
 from harness.engine.task import CellTask, Question, Task
-from harness.engine.tensor_files import Tensors
-from harness.golden.store import GoldenStore
+from harness.golden.golden_cache import GoldenStore
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 
@@ -67,7 +67,9 @@ class Court:
         self.pipeline = CellPipeline(
             NextStep(plan, self.cases, references), Effects(plan), self.queue.append, self._announce
         )
-        self.target = Target(importlib.import_module("onnxruntime"), {"providers": [CPU], "options": {}}, {})
+        self.target = SessionTarget(
+            importlib.import_module("onnxruntime"), {"providers": [CPU], "options": {}}, {}
+        )
 
     def honest(self, model: str) -> Ran:
         """Return what the CPU EP computes, other inputs included.
@@ -145,4 +147,4 @@ class Court:
             return Raised(phase=Phase(result["phase"]), kind=kind, message=clean(error))
         run.close()
         result["output"] = ""
-        return from_result(msgspec.convert(result, Result), tensors)
+        return from_result(msgspec.convert(result, RunResult), tensors)

@@ -9,9 +9,9 @@ import msgspec
 from benchmarks.profiles.freeze import frozen_cases
 from benchmarks.profiles.measure import LARGEST, TOO_LARGE
 from harness.corpus.suites import open_suite
-from harness.profiles.archive import write_archive
 from harness.profiles.case_files import by_case
-from harness.studies.freeze import Candidate
+from harness.profiles.profile_archive import write_archive
+from harness.studies.freeze import CaseCandidate
 
 BATCH = 200
 """Candidates that are frozen at once: an interrupted admission loses no more."""
@@ -57,13 +57,13 @@ def admit(keys: Sequence[tuple[str, str]]) -> Iterator[Admission]:
         if suites[suite].model_path(model).stat().st_size > LARGEST:
             yield Admission(suite=suite, model=model, why_not=TOO_LARGE)
         else:
-            small.append(Candidate(suite=suite, model=model))
+            small.append(CaseCandidate(suite=suite, model=model))
     for start in range(0, len(small), BATCH):
         with tempfile.TemporaryDirectory() as scratch:
             yield from _admitted(small[start : start + BATCH], Path(scratch))
 
 
-def _admitted(candidates: Sequence[Candidate], scratch: Path) -> Iterator[Admission]:
+def _admitted(candidates: Sequence[CaseCandidate], scratch: Path) -> Iterator[Admission]:
     cases, files, refused = frozen_cases(candidates, scratch)
     found = {case.name: case for case in cases}
     parts = by_case(files, found.keys())

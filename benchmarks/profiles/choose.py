@@ -10,7 +10,7 @@ import msgspec
 from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.plans import PLANS, SCENARIOS, Plan, feature_of, in_scope
 from harness.core.scenario import SCENARIOS as HOW
-from harness.studies.freeze import Candidate
+from harness.studies.freeze import CaseCandidate
 
 BUDGET_BYTES = 985_000
 """Of the plain cases."""
@@ -101,7 +101,7 @@ def cover(
     return chosen
 
 
-def entries(label: str, chosen: Sequence[Finding], found: Sequence[Finding], ran: Ran) -> list[Candidate]:
+def entries(label: str, chosen: Sequence[Finding], found: Sequence[Finding], ran: Ran) -> list[CaseCandidate]:
     """Return a profile's entries, with the scenarios that some of its cases play.
 
     Args:
@@ -112,12 +112,13 @@ def entries(label: str, chosen: Sequence[Finding], found: Sequence[Finding], ran
     """
     plan = PLANS[label]
     plain = [
-        Candidate(suite=one.suite, model=one.model, feature=feature_of(one, plan) or "core") for one in chosen
+        CaseCandidate(suite=one.suite, model=one.model, feature=feature_of(one, plan) or "core")
+        for one in chosen
     ]
     keys = {one.key for one in chosen}
     rich = sorted(found, key=lambda one: (one.key not in keys, -len(one.ops) / (2_000 + one.nbytes), one.key))
     room = ALL_BYTES - sum(one.nbytes for one in chosen)
-    played: list[Candidate] = []
+    played: list[CaseCandidate] = []
     for scenario, feature in SCENARIOS.items():
         left = PLAYED
         for one in (one for one in rich if feature_of(one, plan) == feature):
@@ -125,7 +126,7 @@ def entries(label: str, chosen: Sequence[Finding], found: Sequence[Finding], ran
             own = MORE_DATA * one.nbytes if HOW[scenario].other_data else one.nbytes * (one.key not in keys)
             if left and own <= room and (*one.key, scenario) in ran:
                 played.append(
-                    Candidate(suite=one.suite, model=one.model, scenario=scenario, feature=scenario)
+                    CaseCandidate(suite=one.suite, model=one.model, scenario=scenario, feature=scenario)
                 )
                 keys |= set() if HOW[scenario].other_data else {one.key}
                 room -= own

@@ -14,10 +14,18 @@ from harness.core.noise import DEFAULT_LIMITS
 from harness.core.policy import DEFAULT_STEPS
 from harness.core.tolerance import DEFAULTS
 from harness.corpus.fuzz_suite import GENERATOR
-from harness.profiles.archive import write_archive
 from harness.profiles.case_files import by_case
-from harness.profiles.profile import CORE, SCHEMA, Feature, Profile, ProfileCase, Rules, encode_profile
-from harness.studies.freeze import Candidate, freeze
+from harness.profiles.profile import (
+    CORE,
+    PROFILE_SCHEMA,
+    Feature,
+    Profile,
+    ProfileCase,
+    ProfileRules,
+    encode_profile,
+)
+from harness.profiles.profile_archive import write_archive
+from harness.studies.freeze import CaseCandidate, freeze
 
 SELECTION = Path(__file__).with_name("selection.json")
 REFUSED = Path(__file__).with_name("refused.json")
@@ -41,13 +49,13 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     generator: int
-    profiles: dict[str, list[Candidate]]
+    profiles: dict[str, list[CaseCandidate]]
 
 
 MOST_BYTES = 1_000_000
 """Of an archive, which lies in the repository."""
 
-RULES = Rules(
+RULES = ProfileRules(
     tolerances={name: (one.rtol, one.atol) for name, one in DEFAULTS.items() if name != "float64"},
     noise_rms=DEFAULT_LIMITS.rms,
     noise_max=DEFAULT_LIMITS.max,
@@ -81,7 +89,7 @@ def freeze_profiles(labels: Sequence[str], folder: Path) -> int:
     return code
 
 
-def read_selection() -> dict[str, list[Candidate]]:
+def read_selection() -> dict[str, list[CaseCandidate]]:
     """Return the candidates that were chosen for each profile.
 
     Raises:
@@ -93,7 +101,7 @@ def read_selection() -> dict[str, list[Candidate]]:
     return selection.profiles
 
 
-def write_selection(profiles: Mapping[str, list[Candidate]]) -> None:
+def write_selection(profiles: Mapping[str, list[CaseCandidate]]) -> None:
     """Write the candidates that were chosen for each profile."""
     content = msgspec.json.encode(Selection(generator=GENERATOR, profiles=dict(profiles)))
     SELECTION.write_bytes(msgspec.json.format(content, indent=1) + b"\n")
@@ -116,7 +124,7 @@ def name_of(suite: str, model: str, scenario: str) -> str:
 
 
 def frozen_cases(
-    candidates: Sequence[Candidate], scratch: Path
+    candidates: Sequence[CaseCandidate], scratch: Path
 ) -> tuple[tuple[ProfileCase, ...], dict[str, bytes], Why]:
     """Freeze candidates, and run them on the CPU EP by the rules of profiles.
 
@@ -152,7 +160,7 @@ def _archived(
     name, _, version = label.partition("@")
     plan = PLANS.get(label, Plan(title="", about=""))
     profile = Profile(
-        schema=SCHEMA,
+        schema=PROFILE_SCHEMA,
         name=name,
         version=int(version),
         title=plan.title,

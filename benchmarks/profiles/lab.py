@@ -25,7 +25,7 @@ from harness.core.value import NamedValues, Tensor
 from harness.corpus.case import Case
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.noisy import amplitudes_of, noisy_case
-from harness.corpus.scenario import Inapplicable
+from harness.corpus.scenario_case import Inapplicable
 from harness.engine.output_kinds import output_kinds_of
 
 SITES = 2

@@ -12,7 +12,7 @@ from benchmarks.profiles.session import RefusedError
 from harness.core.errors import HarnessError, one_line
 from harness.core.value import NamedValues, Tensor, Value
 from harness.corpus.case import Case, load_case
-from harness.corpus.sizes import open_dimensions
+from harness.corpus.open_sizes import open_dimensions
 from harness.corpus.suites import open_suite
 
 LARGEST = 700_000

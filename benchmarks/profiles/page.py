@@ -20,9 +20,9 @@ from benchmarks.profiles.page_parts import details, planted, reached, real, shar
 from benchmarks.profiles.plans import PLANS
 from harness.core.scenario import PLAIN
 from harness.profiles.profile import load_profile, profiles_folder
-from harness.studies.freeze import Candidate
+from harness.studies.freeze import CaseCandidate
 
-Selection = Mapping[str, Sequence[Candidate]]
+Selection = Mapping[str, Sequence[CaseCandidate]]
 
 HEAD = """# Profiles
 
@@ -132,7 +132,7 @@ def page(selection: Selection, known: Known) -> str:
     )  # fmt: skip
 
 
-def _row(label: str, entries: Sequence[Candidate], chosen: Sequence[Finding]) -> str:
+def _row(label: str, entries: Sequence[CaseCandidate], chosen: Sequence[Finding]) -> str:
     core = sum(one.feature == "core" for one in entries)
     ops = {op for one in chosen for op in one.ops}
     kilobytes = (profiles_folder() / f"{label}.zip").stat().st_size / 1000

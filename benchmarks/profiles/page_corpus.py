@@ -8,12 +8,12 @@ from benchmarks.profiles.known import Known
 from benchmarks.profiles.page_parts import planted, reached, real, share
 from benchmarks.profiles.plans import MOST_FEATURES, PLANS
 from harness.core.scenario import PLAIN
-from harness.studies.freeze import Candidate
+from harness.studies.freeze import CaseCandidate
 
 NAMED = 40
 """Names in a list at most."""
 
-Frozen = Mapping[str, Sequence[Candidate]]
+Frozen = Mapping[str, Sequence[CaseCandidate]]
 
 
 def together(frozen: Frozen, known: Known) -> str:

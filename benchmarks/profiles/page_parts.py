@@ -8,7 +8,7 @@ from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.plans import PLANS, meaning_of, order_of
 from harness.core.scenario import PLAIN
 from harness.profiles.profile import CORE
-from harness.studies.freeze import Candidate
+from harness.studies.freeze import CaseCandidate
 
 ZOO = "zoo"
 """The suite of whole networks."""
@@ -40,7 +40,7 @@ def share(part: float, whole: float) -> str:
     return f"{part / whole:.1%}" if whole else "-"
 
 
-def details(frozen: Mapping[str, Sequence[Candidate]], by_key: Mapping[tuple[str, str], Finding]) -> str:
+def details(frozen: Mapping[str, Sequence[CaseCandidate]], by_key: Mapping[tuple[str, str], Finding]) -> str:
     """Return a section for each profile."""
     parts = ["\n## The profiles\n"]
     for label, entries in frozen.items():

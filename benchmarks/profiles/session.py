@@ -5,7 +5,7 @@ from typing import Any
 import onnx
 import onnxruntime
 
-from harness.agent.run import Runner
+from harness.agent.session_run import Runner
 from harness.agent.tensor_files import Bulk
 from harness.agent.wire import to_feed
 from harness.core.value import NamedValues, from_wire, to_wire

@@ -10,7 +10,7 @@ from harness.core.verdict import Family, Verdict
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.plan.expand import expand
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.plan import Plan
 from harness.plan.target import Target
 from harness.profiles.profile import Profile
@@ -33,7 +33,7 @@ def failed_by_cpu(profile: Profile, archive: Path) -> Keys:
     wanted = {case.key for case in profile.cases}
     axes = {"scenario": tuple(sorted({scenario for _, scenario in wanted}))}
     target = Target(name="cpu", provider=(CPU,))
-    matrix = Matrix(path="trial", schema=1, models=Models(), axes=axes, targets=(target,))
+    matrix = Matrix(path="trial", schema=1, models=ModelSelection(), axes=axes, targets=(target,))
     cells = [
         one
         for one in expand(matrix, {suite.name: suite.models()}).cells

@@ -18,7 +18,7 @@ from benchmarks.detection.subjects import stack
 from benchmarks.triage.ep import Planted, StandIn
 from benchmarks.triage.hunt import Hunted, hunt
 from harness.core.value import tensor
-from harness.corpus.zoo.graph import Graph
+from harness.corpus.zoo.graph_builder import GraphBuilder
 from harness.triage.lab import Lab
 from harness.triage.subject import Subject
 
@@ -69,7 +69,7 @@ class Deep:
 
     def __init__(self, folder: Path, fault: str) -> None:
         self.folder = folder
-        graph = Graph(seed="deep.0", opset=17, fixed=True)
+        graph = GraphBuilder(seed="deep.0", opset=17, fixed=True)
         stack(graph, layers=LAYERS, width=WIDTH)
         self.model = graph.model("deep")
         self.feeds = graph.inputs

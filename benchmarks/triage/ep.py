@@ -7,7 +7,7 @@ import msgspec
 
 from harness.golden.provenance import SESSION
 from harness.plan.target import Target
-from harness.triage.triage import trial_target
+from harness.triage.run_triage import trial_target
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANTED = Path(__file__).parent / "planted_onnxruntime"

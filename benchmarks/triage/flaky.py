@@ -8,11 +8,11 @@ import msgspec
 from benchmarks.detection.subjects import subjects
 from benchmarks.triage.ep import NAME, Planted, StandIn
 from benchmarks.triage.hunt import Hunted, hunt
-from harness.core.fault import Confirmation, Signature
+from harness.core.fault import Repetition, Signature
 from harness.core.policy import Policy
 from harness.core.verdict import Family
-from harness.triage.confirm import confirm
 from harness.triage.lab import Lab, Trial
+from harness.triage.repetition import repeat_failure
 from harness.triage.signature import signature_of
 from harness.triage.subject import Subject
 
@@ -45,7 +45,7 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     fault: str
     guilty: str
-    confirmation: Confirmation
+    confirmation: Repetition
     hunted: Hunted | None
     steady: Hunted
 
@@ -96,14 +96,14 @@ class Flaky:
             model=name, fault=fault, guilty=guilty, confirmation=confirmation, hunted=hunted, steady=steady
         )
 
-    def _confirmed(self, subject: Subject, number: int, signature: Signature) -> Confirmation:
+    def _confirmed(self, subject: Subject, number: int, signature: Signature) -> Repetition:
         def attempt(repetition: int) -> Family:
             trial = Trial(subject=subject, target=NAME, number=CONFIRMING + (number << 8) + repetition)
             (seen,) = self._lab.run([trial])
             fails = signature_of(seen.record, Policy(), ()) == signature
             return Family.FAILED if fails else Family.PASSED
 
-        return confirm(attempt)
+        return repeat_failure(attempt)
 
 
 def try_all(count: int, folder: Path) -> Iterator[Try]:

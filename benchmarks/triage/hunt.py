@@ -9,18 +9,18 @@ from benchmarks.triage.ep import NAME
 from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.verdict import Family
-from harness.triage.budget import Budget
-from harness.triage.check import BY_NOISE, Check
+from harness.triage.failure_check import BY_NOISE, FailureCheck
 from harness.triage.lab import Lab, Trial
 from harness.triage.locate import Locator, narrowed
-from harness.triage.measure import node_count
 from harness.triage.net import load
+from harness.triage.net_size import node_count
 from harness.triage.signature import signature_of
 from harness.triage.smallest import Smallest, smallest_failing
 from harness.triage.subject import Subject
+from harness.triage.time_budget import TimeBudget
 
 
-class NumberedCheck(Check, frozen=True, kw_only=True):
+class NumberedCheck(FailureCheck, frozen=True, kw_only=True):
     """A check whose trials are those of one fault: a lab keeps results by what is in a trial.
 
     Attributes:
@@ -92,12 +92,12 @@ def hunt(
     (whole,) = check.matches([subject])
     net = load(subject)
     before = lab.trials
-    located = Locator(net, check, lab.values, lambda _: None, Budget(None)).locate(whole)
+    located = Locator(net, check, lab.values, lambda _: None, TimeBudget(None)).locate(whole)
     locating = lab.trials - before
     start = Smallest(
         subject=located.part.subject or subject, match=located.part.match or whole, complete=False
     )
-    found = smallest_failing(start, check, located.location, Budget(None), lambda _: None)
+    found = smallest_failing(start, check, located.location, TimeBudget(None), lambda _: None)
     smallest = found.subject
     reducing = lab.trials - before - locating
     location = narrowed(located.location, smallest)

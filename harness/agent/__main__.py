@@ -6,7 +6,7 @@ A harness sends the sources itself. This is the agent as a command, such as
 
 import os
 
-from harness.agent.importer import start
+from harness.agent.importer import start_agent
 from harness.agent.sources import sources_in
 
-start(sources_in(os.path.dirname(os.path.abspath(__file__))))
+start_agent(sources_in(os.path.dirname(os.path.abspath(__file__))))

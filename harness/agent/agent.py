@@ -22,19 +22,24 @@ import time
 from typing import Any
 
 from harness.agent.capture import Capture
-from harness.agent.errors import OptionRejectedError, UnavailableError, UnfeedableError, UnsupportedError
-from harness.agent.identity import Digests, describe_build, drivers, mapped
+from harness.agent.identity import FileDigests, describe_build, drivers, mapped
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
 from harness.agent.manners import Manners
 from harness.agent.native_stack.start import start_if_asked
-from harness.agent.plain import plain
-from harness.agent.runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
+from harness.agent.ort_runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
+from harness.agent.plain import run_plain
+from harness.agent.safe_text import clean, finite, sendable
+from harness.agent.session_target import CPU, SessionTarget
 from harness.agent.sources import add_later
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
-from harness.agent.target import CPU, Target
+from harness.agent.target_errors import (
+    OptionRejectedError,
+    UnavailableError,
+    UnfeedableError,
+    UnsupportedError,
+)
 from harness.agent.tensor_files import TensorFiles
-from harness.agent.text import clean, finite, sendable
 
 FIELDS = {
     *("model", "data_sets", "graph_optimization", "execution_mode", "scenario", "scenario_settings", "other"),
@@ -103,26 +108,26 @@ def main(channel: Any) -> None:
 
 def _open_target(
     channel: Any, ort: Any, config: dict[str, Any], fingerprint: dict[str, Any], manners: Manners
-) -> Target:
-    """Return the target of a configuration, after its first session; errors are those of ``Target``.
+) -> SessionTarget:
+    """Return the target of a configuration, after its first session; errors are those of ``SessionTarget``.
 
     Drivers are part of the fingerprint if it may use one; so are the loaded files, if they are requested.
     """
     before = mapped() if "digests" in config else None
-    target = Target(ort, config, fingerprint)
+    target = SessionTarget(ort, config, fingerprint)
     manners.allow(target.entries)
     if target.chain != [CPU] and (found := drivers()):
         fingerprint["drivers"] = found
     target.check_options()
     if "digests" in config:
-        digests = Digests(config["digests"])
+        digests = FileDigests(config["digests"])
         describe_build(ort, fingerprint, before, digests)
         config["digests"] = digests.used  # for a process that this one starts
         channel.send(("digests", digests.used))
     return target
 
 
-def _leave(channel: Any, target: Target) -> None:
+def _leave(channel: Any, target: SessionTarget) -> None:
     """Release the last session and unload the plugin library; announce each first: either may crash or hang.
 
     The rest is the exit of the interpreter.
@@ -138,7 +143,7 @@ def _leave(channel: Any, target: Target) -> None:
 
 
 def _serve(
-    channel: Any, target: Target, capture: Capture, manners: Manners, job_id: int, job: dict[str, Any]
+    channel: Any, target: SessionTarget, capture: Capture, manners: Manners, job_id: int, job: dict[str, Any]
 ) -> bool:
     """Run one job, send the result, and close the session.
 
@@ -161,7 +166,7 @@ def _serve(
         check_fields(job)
         _receive_inputs(job, target.files)
         if "form" in job:
-            from harness.agent.levels import graph_of
+            from harness.agent.level_graph import graph_of
 
             result["graph"] = graph_of(target, job)
         _play(job_run)
@@ -233,16 +238,16 @@ def _play(job_run: JobRun) -> None:
         module = "harness.agent.evaluate"
         if isinstance(job["evaluate"], dict):
             add_later(job["evaluate"]["agent"])
-            module = "harness.agent.float64.evaluate"
+            module = "harness.agent.float64.float64_job"
     elif "make" in job:
-        module = "harness.agent.precision.make"
+        module = "harness.agent.precision.model_conversion"
     else:
         if "latency" in job:
-            from harness.agent.latency import Stopwatch
+            from harness.agent.latency_runs import Stopwatch
 
             job_run.stopwatch = Stopwatch(job["latency"])
         if "scenario" not in job:
-            plain(job_run)
+            run_plain(job_run)
             return
         module = "harness.agent.scenarios." + job["scenario"]
     try:

@@ -9,7 +9,7 @@ import stat
 import sys
 from typing import Any
 
-from harness.agent.text import OUTPUT_LIMIT
+from harness.agent.safe_text import OUTPUT_LIMIT
 
 
 class Capture:

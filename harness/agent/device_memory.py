@@ -14,10 +14,10 @@ from typing import Any
 
 # A driver reports an open device as "drm-memory-vram: 1024 KiB" or, newer ones, as "drm-resident-vram:".
 _REGION = re.compile(r"drm-(resident|memory)-([\w-]+):\s*(\d+)\s*(KiB|MiB|)")
-BYTES = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20}
+_BYTES = {"": 1, "KiB": 1 << 10, "MiB": 1 << 20}
 _HOST_REGIONS = re.compile(r"gtt|cpu|system\d*|stolen.*|shared|active|purgeable")
 NVML = {"linux": "libnvidia-ml.so.1", "win32": "nvml.dll"}
-NOT_KNOWN = (1 << 64) - 1  # NVML_VALUE_NOT_AVAILABLE, such as under Windows' display driver model
+UNKNOWN_MEMORY = (1 << 64) - 1  # NVML_VALUE_NOT_AVAILABLE, such as under Windows' display driver model
 _MOST_PROCESSES = 256
 
 
@@ -48,7 +48,7 @@ def of_drm(folder: str) -> int | None:
                 # A duplicated descriptor of a device shows up twice, with one client id.
                 client = clients.setdefault((facts.get("drm-pdev", ""), facts["drm-client-id"]), {})
                 for kind, region, count, unit in _REGION.findall(text):
-                    client.setdefault(kind, {})[region] = int(count) * BYTES[unit]
+                    client.setdefault(kind, {})[region] = int(count) * _BYTES[unit]
     if not clients:
         return None
     regions = (client.get("resident") or client.get("memory") or {} for client in clients.values())
@@ -105,6 +105,6 @@ def _on_nvidia(nvml: Any, pid: int) -> int | None:
         if nvml.nvmlDeviceGetComputeRunningProcesses_v3(device, ctypes.byref(count), processes):
             continue
         for process in processes[: count.value]:
-            if process.pid == pid and process.used != NOT_KNOWN:
+            if process.pid == pid and process.used != UNKNOWN_MEMORY:
                 total = (total or 0) + process.used
     return total

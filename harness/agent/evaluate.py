@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
 from harness.agent.job_run import JobRun
+from harness.agent.safe_text import clean, sendable
 from harness.agent.system import elapsed_ms
-from harness.agent.text import clean, sendable
-from harness.agent.wire import NARROW, to_feed, to_wire
+from harness.agent.target_errors import UnsupportedError
+from harness.agent.wire import NARROW, output_to_wire, to_feed
 
 _EVALUATOR = "onnx.reference"  # takes the place of a session's providers
 # Operators that it computes only according to their latest definition, and the opset of that definition.
@@ -123,13 +123,13 @@ def in_wire_form(value: Any) -> Any:
     if isinstance(value, list):
         return {"sequence": [in_wire_form(item) for item in value]}
     if value is None or isinstance(value, dict):
-        return to_wire(value)
+        return output_to_wire(value)
     array = np.asarray(value)
     if array.dtype.kind in "OUS":
-        return to_wire(array)
+        return output_to_wire(array)
     from onnx import helper, numpy_helper
 
     narrow = _NARROW_NAMES.get(helper.np_dtype_to_tensor_dtype(array.dtype))
     if narrow is None:
-        return to_wire(array)
+        return output_to_wire(array)
     return {"dtype": narrow, "shape": list(array.shape), "data": numpy_helper.from_array(array).raw_data}

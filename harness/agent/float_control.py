@@ -9,8 +9,8 @@ import platform
 import sys
 from typing import Any
 
-from harness.agent.errors import NotWatchedError
-from harness.agent.text import clean
+from harness.agent.safe_text import clean
+from harness.agent.target_errors import NotWatchedError
 
 _ROUNDING = ("to nearest", "down", "up", "to zero")
 """Rounding by the two bits of x86; Arm has another order."""

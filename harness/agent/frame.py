@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from harness.agent.message import pack, unpack
+from harness.agent.message import pack_message, unpack_message
 
 BINARY, LINE = "binary", "line"
 MODES = (BINARY, LINE)
@@ -31,13 +31,13 @@ class NoFrameError(ValueError):
     """Something other than a frame was received."""
 
 
-class ChangedError(ValueError):
+class ChangedFrameError(ValueError):
     """A frame was received with a content other than the sent one."""
 
 
 def framed(message: Any, mode: str = BINARY) -> bytes:
-    """Return the frame of a message; values and errors as ``pack`` of ``harness.agent.message``."""
-    text, parts, nbytes = pack(message)
+    """Return the frame of a message; values and errors as ``pack_message`` of ``harness.agent.message``."""
+    text, parts, nbytes = pack_message(message)
     check = zlib.crc32(text)
     for part in parts:
         check = zlib.crc32(part, check)
@@ -124,13 +124,13 @@ class FrameReader:
         self.mode = BINARY if mode == b"b" else LINE
         content = self._binary(text + binary) if self.mode == BINARY else self._lines(text + binary)
         if zlib.crc32(content) != int(check, 16):
-            raise ChangedError("a message arrived with other content than was sent")
-        return unpack(content, text)
+            raise ChangedFrameError("a message arrived with other content than was sent")
+        return unpack_message(content, text)
 
     def _binary(self, size: int) -> bytes:
         content = self._take(size)
         if self._take(1) != b"\n":
-            raise ChangedError("a message does not end where it should")
+            raise ChangedFrameError("a message does not end where it should")
         return content
 
     def _lines(self, size: int) -> bytes:
@@ -140,17 +140,17 @@ class FrameReader:
             line = self.line(LINE_CHARACTERS + 1).rstrip(b"\r")
             left -= len(line)
             if not line or left < 0:
-                raise ChangedError("a message does not end where it should")
+                raise ChangedFrameError("a message does not end where it should")
             encoded += line
         try:
             content = binascii.a2b_base64(encoded)
         except binascii.Error as error:
-            raise ChangedError("a message is no base64") from error
+            raise ChangedFrameError("a message is no base64") from error
         # The last characters hold more bits than the content has; the decoder drops the rest.
         if binascii.b2a_base64(content[size - (size % 3 or 3) :], newline=False) != encoded[-4:]:
-            raise ChangedError("a message is no base64 as it was sent")
+            raise ChangedFrameError("a message is no base64 as it was sent")
         if len(content) != size:
-            raise ChangedError("a message has %d bytes, not %d" % (len(content), size))
+            raise ChangedFrameError("a message has %d bytes, not %d" % (len(content), size))
         return content
 
     def _take(self, size: int) -> bytes:

@@ -17,15 +17,15 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.agent.bootstrap import BOOTSTRAP, program
-from harness.agent.errors import UnsupportedError
 from harness.agent.frame import FrameReader, framed, write_all
+from harness.agent.session_target import SessionTarget
 from harness.agent.stream import Stream
 from harness.agent.system import PARENT, scratch_folder
-from harness.agent.target import Target
+from harness.agent.target_errors import UnsupportedError
 from harness.agent.tensor_files import TensorFiles
 
-GRACE_S = 5.0  # seconds to end by itself after its job
-OUTPUT_LIMIT = 16384  # bytes of its last output that are passed on
+_GRACE_S = 5.0  # seconds to end by itself after its job
+_OUTPUT_LIMIT = 16384  # bytes of its last output that are passed on
 _START = "from harness.agent.fresh_process import serve_pipe; serve_pipe()"
 
 
@@ -33,7 +33,7 @@ class FreshProcessError(Exception):
     """The fresh process did not serve although it did not crash."""
 
 
-def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
+def serve_afresh(target: SessionTarget, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
     """Let a fresh process serve a job for a model in a file; ``enter`` reports its phases.
 
     The result has the data of large outputs.
@@ -57,14 +57,14 @@ def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], Non
             result = _exchange(pipe, target, job, folder, enter)
         except (OSError, EOFError):
             code = process.wait()
-            output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
+            output.seek(max(0, output.seek(0, os.SEEK_END) - _OUTPUT_LIMIT))
             os.write(2, output.read())
             if code:
                 _die_as(code)
             raise FreshProcessError("the fresh process ended without a message") from None
         else:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(GRACE_S)
+                process.wait(_GRACE_S)
             return result
         finally:
             process.kill()
@@ -75,7 +75,7 @@ def serve_afresh(target: Target, job: dict[str, Any], enter: Callable[[str], Non
 
 
 def _exchange(
-    pipe: Pipe, target: Target, job: dict[str, Any], folder: str, enter: Callable[[str], None]
+    pipe: Pipe, target: SessionTarget, job: dict[str, Any], folder: str, enter: Callable[[str], None]
 ) -> dict[str, Any]:
     """Send the program, the configuration and the job, and return the result."""
     pipe.writer.write(program(_START))

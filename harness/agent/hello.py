@@ -15,7 +15,7 @@ PROBE = b"ep-probe " + bytes(range(256)).replace(b"\n", b"") + b"\r"
 If a channel adds or removes carriage returns, either this line changes, which contains one, or the next line,
 which contains none."""
 
-VARIABLE = "EP_HARNESS_HELLO"  # holds the hello if standard input does not reach the agent
+HELLO_VARIABLE = "EP_HARNESS_HELLO"  # holds the hello if standard input does not reach the agent
 
 
 def hello(token: str, modes: tuple[str, ...] = MODES, connect: str = "") -> str:

@@ -27,8 +27,8 @@ ACCELERATORS = (
 """Kernel modules of accelerators that have their own version, by their makers' names."""
 
 NVIDIA = "/proc/driver/nvidia/version"
-MOST_BYTES = 256
-LIBRARIES = ("*onnxruntime*provider*", "onnxruntime_pybind11_state*", "libonnxruntime.*", "onnxruntime.dll")
+_MOST_BYTES = 256
+_LIBRARIES = ("*onnxruntime*provider*", "onnxruntime_pybind11_state*", "libonnxruntime.*", "onnxruntime.dll")
 """Names of onnxruntime's own libraries."""
 
 MOST_HASHED = 2 << 30
@@ -36,13 +36,13 @@ MOST_HASHED = 2 << 30
 digest."""
 
 MOST_LIBRARIES = 500
-SETTLED_NS = 2_000_000_000
+LIBRARY_SETTLED_NS = 2_000_000_000
 """Age from which the state of a file is trusted: clocks of file systems are coarse."""
 
 _RECORDED = re.compile(r"^(onnxruntime/(?:capi/[^,\n]*|__init__\.py)),sha256=([\w-]+),", re.MULTILINE)
 
 
-class Digests:
+class FileDigests:
     """SHA-256 of files. ``known``: path -> state of the file, and its digest then."""
 
     def __init__(self, known: dict[str, list[str]]) -> None:
@@ -63,7 +63,7 @@ class Digests:
             digest = kept[1] if kept[0] == state else self._read(path, status.st_size)
         except OSError:
             return ""
-        is_settled = max(times) < time.time_ns() - SETTLED_NS
+        is_settled = max(times) < time.time_ns() - LIBRARY_SETTLED_NS
         self.used[path] = [state if is_settled else "", digest]
         return digest
 
@@ -90,10 +90,10 @@ class Digests:
 def own_libraries(ort: Any) -> list[str]:
     """Return the paths of onnxruntime's own libraries."""
     folder = os.path.join(os.path.dirname(getattr(ort, "__file__", None) or ""), "capi")
-    return sorted({path for name in LIBRARIES for path in glob.glob(os.path.join(folder, name))})
+    return sorted({path for name in _LIBRARIES for path in glob.glob(os.path.join(folder, name))})
 
 
-def altered(ort: Any, digests: Digests) -> list[str]:
+def altered(ort: Any, digests: FileDigests) -> list[str]:
     """Return the files of onnxruntime that differ from its wheel's RECORD; none if there is no RECORD.
 
     If several distributions own ``onnxruntime``, any of them may have written a file.
@@ -158,7 +158,9 @@ def _mapped_by_windows() -> list[str]:
     return [text.value for module in modules[:count] if read(ctypes.c_void_p(module), text, len(text))]
 
 
-def describe_build(ort: Any, fingerprint: dict[str, Any], before: list[str] | None, digests: Digests) -> None:
+def describe_build(
+    ort: Any, fingerprint: dict[str, Any], before: list[str] | None, digests: FileDigests
+) -> None:
     """Add the digests of the plugin library, of onnxruntime, and of libraries loaded since ``before``.
 
     ``altered`` lists files of onnxruntime that differ from its wheel's.
@@ -192,5 +194,5 @@ def drivers() -> dict[str, str]:
 
 def _text(path: str) -> str:
     with contextlib.suppress(OSError), open(path, "rb") as file:
-        return file.read(MOST_BYTES).decode("utf-8", "replace").split("\n")[0].strip()
+        return file.read(_MOST_BYTES).decode("utf-8", "replace").split("\n")[0].strip()
     return ""

@@ -52,7 +52,7 @@ def _file_name(name: str) -> str:
     return name.replace(".", "/") + ".py"
 
 
-def packed(sources: dict[str, str]) -> str:
+def packed_sources(sources: dict[str, str]) -> str:
     """Return sources as text of a third of their size.
 
     Each process gets them, and a connection may be slow.
@@ -61,11 +61,11 @@ def packed(sources: dict[str, str]) -> str:
 
 
 def arrive(text: str) -> None:
-    """Unpack the sources from ``packed``, and start the agent."""
-    start(json.loads(zlib.decompress(binascii.a2b_base64(text))))
+    """Unpack the sources from ``packed_sources``, and start the agent."""
+    start_agent(json.loads(zlib.decompress(binascii.a2b_base64(text))))
 
 
-def start(sources: dict[str, str]) -> None:
+def start_agent(sources: dict[str, str]) -> None:
     """Start the agent from its sources; it greets before it imports numpy."""
     Importer(sources).install()
     from harness.agent.stream import serve

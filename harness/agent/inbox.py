@@ -8,7 +8,7 @@ import functools
 import os
 from typing import TYPE_CHECKING, Any
 
-from harness.agent.text import clean
+from harness.agent.safe_text import clean
 
 if TYPE_CHECKING:
     from harness.agent.model_store import Delivery, ModelStore

@@ -6,17 +6,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from harness.agent.fed import Fed
+from harness.agent.input_guard import Fed
 from harness.agent.manners import Manners
-from harness.agent.profile import Profile
-from harness.agent.run import PROGRESS_S, Runner
+from harness.agent.safe_text import sendable
+from harness.agent.session_profile import SessionProfile
+from harness.agent.session_run import PROGRESS_S, Runner
+from harness.agent.session_target import SessionTarget
 from harness.agent.system import elapsed_ms
-from harness.agent.target import Target
-from harness.agent.text import sendable
 from harness.agent.wire import to_feed
 
 Feeds = dict[str, Any]
-Outputs = list[Any]
+RawOutputs = list[Any]
 
 
 class JobRun:
@@ -32,7 +32,7 @@ class JobRun:
 
     def __init__(
         self,
-        target: Target,
+        target: SessionTarget,
         job: dict[str, Any],
         result: dict[str, Any],
         enter: Callable[[str], None],
@@ -56,7 +56,7 @@ class JobRun:
         """Milliseconds of the latest run."""
         self.stopwatch: Any = None
         """A ``Stopwatch`` that times the runs, if the job asks for it."""
-        self.profile: Profile | None = None
+        self.profile: SessionProfile | None = None
         """Profile of the first run, if nothing else shows which provider ran each node."""
         self.reported_at = 0.0
         """When the latest run was reported, in seconds."""
@@ -67,7 +67,7 @@ class JobRun:
         facts: dict[str, Any] = self.result.setdefault("scenario", {})
         return facts
 
-    def open(self, profile: Profile | None = None) -> Any:
+    def open(self, profile: SessionProfile | None = None) -> Any:
         """Return a new session, which writes the profile if one is given."""
 
         def adjust(settings: Any) -> None:
@@ -95,7 +95,7 @@ class JobRun:
         """Close the judged session."""
         self.session = self.runner = None
 
-    def run(self, inputs: list[Any]) -> tuple[Feeds, Outputs]:
+    def run(self, inputs: list[Any]) -> tuple[Feeds, RawOutputs]:
         """Run the judged session on one data set, as a separate phase: a time limit applies to one run.
 
         Returns the inputs in the session's form, and the outputs in wire form.
@@ -128,11 +128,11 @@ class JobRun:
         if time.perf_counter() - self.reported_at > PROGRESS_S:
             self.begin_run()
 
-    def send(self, outputs: Outputs) -> Outputs:
+    def send(self, outputs: RawOutputs) -> RawOutputs:
         """Return outputs ready for a message: large tensors are written to files."""
         return [self.files.send(wire) for wire in outputs]
 
-    def report_second(self, first: Outputs, second: Outputs) -> None:
+    def report_second(self, first: RawOutputs, second: RawOutputs) -> None:
         """Add the outputs of a further run to the result if they differ from the first run's."""
         if second != first and "second" not in self.result:
             self.result["second"] = self.send(second)

@@ -22,16 +22,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.agent.orphans import OWNER, end_orphans, told
-from harness.agent.work import work_of
+from harness.agent.orphans import OWNER, end_orphans, orphans_text
+from harness.agent.work import process_work
 
-GRACE_S = 5.0
+_GRACE_S = 5.0
 """Seconds in which an agent may end by itself once the harness can send nothing more."""
 
-OUTPUT_LIMIT = 16384
+_OUTPUT_LIMIT = 16384
 """Bytes of its last output that are reported."""
 
-FOLDER = "EP_HARNESS_FOLDER"
+FOLDER_VARIABLE = "EP_HARNESS_FOLDER"
 """The variable with a folder for its files, if the harness is on the same machine and deletes the folder."""
 
 LINGER_S = 0.2
@@ -44,7 +44,9 @@ Slurm 22.05 does not always pass on what a task writes in its last moment: of so
 STDIN, STDOUT, STDERR = 0, 1, 2
 
 
-def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str, beat_s: float = 0.0) -> None:
+def launch_and_report(
+    marker: str, env: dict[str, str], arguments: list[str], parent: str, beat_s: float = 0.0
+) -> None:
     """Start this Python again, wait for its end, and report it on stderr.
 
     Args:
@@ -54,7 +56,7 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str, 
         parent: The variable that holds the process id of the agent's parent.
         beat_s: Seconds between two signs of life on stderr; 0 for none.
     """
-    given = os.environ.pop(FOLDER, "")
+    given = os.environ.pop(FOLDER_VARIABLE, "")
     folder = Path(tempfile.mkdtemp(prefix="ep-harness-", dir=given if os.access(given, os.W_OK) else None))
     try:
         # Appending: the agent empties it after each model.
@@ -68,12 +70,12 @@ def launch(marker: str, env: dict[str, str], arguments: list[str], parent: str, 
             )
             # The other end must see the agent's pipe close, so no other process may hold it open.
             os.dup2(os.open(os.devnull, os.O_WRONLY), STDOUT)
-            code = watch(child, sign_of_life(marker).encode(), beat_s)
-            left = told(end_orphans(env[OWNER])) if env.get(OWNER) else ""
+            code = watch_process(child, sign_of_life(marker).encode(), beat_s)
+            left = orphans_text(end_orphans(env[OWNER])) if env.get(OWNER) else ""
             if left:
                 output.write(b"\nep-harness: %s\n" % left.encode())
-            output.seek(max(0, output.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
-            printed = output.read(OUTPUT_LIMIT)
+            output.seek(max(0, output.seek(0, os.SEEK_END) - _OUTPUT_LIMIT))
+            printed = output.read(_OUTPUT_LIMIT)
         report = f"\n{marker} {exit_cause(code)}\n"
         with contextlib.suppress(OSError):  # the harness is gone
             os.write(STDERR, printed + report.encode())
@@ -90,7 +92,7 @@ def sign_of_life(marker: str) -> str:
     return "alive: %s" % marker
 
 
-def watch(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0) -> int:
+def watch_process(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0) -> int:
     """Wait for a process, end it once the harness is gone, and return its exit code like ``subprocess``.
 
     Processes that it has started end with it. It writes ``beat`` and their work to stderr every ``beat_s``
@@ -126,7 +128,7 @@ def watch(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0
                 continue
             poll.unregister(pipe)
             # Only stdin: the agent was asked to end. Both: the connection is gone, and the agent may hang.
-            at = time.monotonic() + (GRACE_S if pipe == STDIN else 0.0)
+            at = time.monotonic() + (_GRACE_S if pipe == STDIN else 0.0)
             kill_at = at if kill_at is None else min(at, kill_at)
     code = child.wait()
     kill(child)
@@ -135,7 +137,7 @@ def watch(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: float = 0.0
 
 def told_work(pid: int) -> bytes:
     """Return the work of a process as text, with a blank before each figure; empty if unknown."""
-    work = work_of(pid)
+    work = process_work(pid)
     return b"" if work is None else "".join(" %s" % figure for figure in work).encode()
 
 

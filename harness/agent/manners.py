@@ -12,11 +12,11 @@ import re
 import signal
 from typing import Any
 
-from harness.agent.errors import NotWatchedError
 from harness.agent.orphans import OWNER
 from harness.agent.process_figures import descriptors, figure
 from harness.agent.process_state import CHEAP, DEAR, OTHERS
-from harness.agent.text import clean
+from harness.agent.safe_text import clean
+from harness.agent.target_errors import NotWatchedError
 
 PRINTED_MIB = 1.0
 """Output of one model from which on a provider counts as flooding."""
@@ -43,7 +43,7 @@ CLOSE_CELLS = 16
 EVERY = 8
 """Later only one in so many cells is watched completely; a complete check exceeds a small model's time."""
 
-SHOWN = 3
+_SHOWN = 3
 """Files and processes that are named."""
 
 _OWN_FILES = re.compile(
@@ -211,8 +211,8 @@ class Manners:
         new = sorted(files - self.files)
         self.files |= files
         if new:
-            shown = ", ".join(clean(name, limit=60) for name in new[:SHOWN])
-            more = " and %d more" % (len(new) - SHOWN) if len(new) > SHOWN else ""
+            shown = ", ".join(clean(name, limit=60) for name in new[:_SHOWN])
+            more = " and %d more" % (len(new) - _SHOWN) if len(new) > _SHOWN else ""
             self.note("files", phase, "it wrote into the working directory: %s%s" % (shown, more))
 
     def _children(self) -> set[int]:
@@ -228,7 +228,7 @@ class Manners:
         self.children = children
         left = [(name, state) for name, state in map(_about, new) if state not in ("Z", "X", "")]
         if left:
-            names = ", ".join(name for name, _ in left[:SHOWN])
+            names = ", ".join(name for name, _ in left[:_SHOWN])
             self.note("processes", phase, "it left a process behind: %s" % names)
 
     def _look_at_memory(self, job: dict[str, Any], result: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ BYTES = "\0bytes"  # key of a binary value: its offset behind the JSON, and its 
 _BYTES_IN_JSON = json.dumps(BYTES)
 
 
-def pack(message: Any) -> tuple[bytes, list[Any], int]:
+def pack_message(message: Any) -> tuple[bytes, list[Any], int]:
     """Return a message as JSON, the binary values that follow it, and their size in bytes.
 
     Args:
@@ -41,7 +41,7 @@ def pack(message: Any) -> tuple[bytes, list[Any], int]:
     return text.encode(), parts, end
 
 
-def unpack(content: Any, behind: int) -> Any:
+def unpack_message(content: Any, behind: int) -> Any:
     """Return the message in a frame; its binary values begin at ``behind``. Any content is safe.
 
     Raises:

@@ -15,7 +15,7 @@ import time
 OWNER = "EP_HARNESS_OWNER"
 """The variable of all processes that belong to one agent; its value is new for each agent."""
 
-GRACE_S = 0.3
+_GRACE_S = 0.3
 """Seconds in which a process that is about to end may do so."""
 
 ROUNDS = 20
@@ -25,7 +25,7 @@ _LOOK_S = 0.02
 _MOST_BYTES = 1 << 20
 
 
-def end_orphans(owner: str, *, grace_s: float = GRACE_S, proc: str = "/proc") -> list[str]:
+def end_orphans(owner: str, *, grace_s: float = _GRACE_S, proc: str = "/proc") -> list[str]:
     """Kill all processes of an ended owner; return the names of those that did not end by themselves.
 
     By then, no process except this one may have the variable.
@@ -51,7 +51,7 @@ def end_orphans(owner: str, *, grace_s: float = GRACE_S, proc: str = "/proc") ->
     return sorted(ended.values())
 
 
-def told(names: list[str], most: int = 8) -> str:
+def orphans_text(names: list[str], most: int = 8) -> str:
     """Return a text that processes were left behind; empty if none was."""
     if not names:
         return ""

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-MATRIX = 2
+_MATRIX = 2
 """Least number of dimensions of a tensor that counts as data.
 
 Vectors may be sizes, axes or factors, which must stay.
 """
 
 
-def other_inputs(feeds: dict[str, Any]) -> dict[str, Any] | None:
+def reversed_inputs(feeds: dict[str, Any]) -> dict[str, Any] | None:
     """Return the inputs with the elements of some tensors in reverse order; None if nothing would change.
 
     The CPU EP and an EP under test both derive them from the same data set. The values stay in the domain of
@@ -21,7 +21,7 @@ def other_inputs(feeds: dict[str, Any]) -> dict[str, Any] | None:
     integers of two dimensions or more, then floating vectors, then texts and booleans. They have to be numpy
     arrays.
     """
-    for kinds, dimensions in (("fc", MATRIX), ("iu", MATRIX), ("fc", 1), ("Ob", 1)):
+    for kinds, dimensions in (("fc", _MATRIX), ("iu", _MATRIX), ("fc", 1), ("Ob", 1)):
         changed = {
             name: reversed_
             for name, value in feeds.items()

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from harness.agent.job_run import JobRun
-from harness.agent.profile import Profile
-from harness.agent.run import Runner
-from harness.agent.target import CPU
+from harness.agent.session_profile import SessionProfile
+from harness.agent.session_run import Runner
+from harness.agent.session_target import CPU
 from harness.agent.wire import to_feed
 
-MOST_NAMED = 20000
+_MOST_NAMED = 20000
 """Number of a model's nodes up to which they are named, if some are on the provider and some on the CPU."""
 
 
@@ -51,7 +51,7 @@ def placement(job_run: JobRun) -> dict[str, Any]:
         "partitions": sum(provider.lower() in own for provider, _ in groups),
         "source": source,
     }
-    if named[True] and named[False] and len(named[True]) + len(named[False]) <= MOST_NAMED:
+    if named[True] and named[False] and len(named[True]) + len(named[False]) <= _MOST_NAMED:
         placed["ep_named"], placed["cpu_named"] = named[True], named[False]
     if len(others) > 1:
         placed["chain_ops"] = each
@@ -60,9 +60,9 @@ def placement(job_run: JobRun) -> dict[str, Any]:
     return placed
 
 
-def _profiled(job_run: JobRun) -> Profile:
+def _profiled(job_run: JobRun) -> SessionProfile:
     """Make one more session, and run it once."""
-    profile = Profile()
+    profile = SessionProfile()
     try:
         job_run.enter("create")
         session = job_run.open(profile)

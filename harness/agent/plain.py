@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.agent.errors import UnfeedableError
 from harness.agent.job_run import JobRun
-from harness.agent.other_inputs import other_inputs
+from harness.agent.other_inputs import reversed_inputs
 from harness.agent.placement import placement
-from harness.agent.profile import Profile
 from harness.agent.repeat import repeat
-from harness.agent.text import clean, sendable
+from harness.agent.safe_text import clean, sendable
+from harness.agent.session_profile import SessionProfile
+from harness.agent.target_errors import UnfeedableError
 
 
-def plain(job_run: JobRun) -> None:
+def run_plain(job_run: JobRun) -> None:
     """Run a model unchanged, and record which provider ran each node."""
     if not job_run.target.records_assignment() and job_run.stopwatch is None:  # a profile costs time
-        job_run.profile = Profile()
+        job_run.profile = SessionProfile()
     try:
         job_run.create()
         run_data_sets(job_run)
@@ -52,7 +52,7 @@ def run_data_sets(job_run: JobRun) -> None:
 def _run_others(job_run: JobRun, feeds: dict[str, Any]) -> None:
     """Run other inputs, if some can be made from these; an error is reported: the model may refuse them."""
     try:
-        other = other_inputs(feeds)
+        other = reversed_inputs(feeds)
         if other is not None:
             job_run.further()
             job_run.result["other"] = job_run.send(job_run.runner(other))

@@ -14,11 +14,11 @@ import signal
 import sys
 from typing import Any
 
-from harness.agent.errors import NotWatchedError
 from harness.agent.float_control import FloatControl
 from harness.agent.process_figures import STATUS
 from harness.agent.process_limits import ProcessLimits
-from harness.agent.text import clean
+from harness.agent.safe_text import clean
+from harness.agent.target_errors import NotWatchedError
 
 _LAST_SIGNAL = 31
 """Higher signals are for real time; the C library uses some for its threads."""
@@ -223,7 +223,7 @@ class StandardStreams:
                 os.dup2(copy, number)
 
 
-class Limits:
+class LoweredLimits:
     """Limits of the process; lowered ones stay lowered."""
 
     kind = "limits"
@@ -271,7 +271,7 @@ CHEAP = (FloatControl, Locale, Directory, Variables)
 OTHERS = (StandardStreams, FileMask)
 """Those that are read after its runs."""
 
-DEAR = (Signals, Limits)
+DEAR = (Signals, LoweredLimits)
 """Watches that take as long as all others together."""
 
 

@@ -21,7 +21,7 @@ def repeat(job_run: JobRun, first: list[Any]) -> None:
     """
     settings = job_run.job["repeat"]
     feeds = {name: to_feed(wire) for name, wire in job_run.job["data_sets"][0]}
-    tally = Tally(first)
+    tally = RepeatTally(first)
     for session in range(settings["sessions"]):
         if session:
             job_run.enter("teardown")
@@ -38,7 +38,7 @@ def repeat(job_run: JobRun, first: list[Any]) -> None:
     tally.report(job_run)
 
 
-class Tally:
+class RepeatTally:
     """Compares runs with the first one, whose outputs are in wire form."""
 
     def __init__(self, first: list[Any]) -> None:
@@ -61,7 +61,7 @@ class Tally:
 
         The first run's digest is computed only if others differ.
         """
-        return len(self._digests | {digest(self.first)}) if self._digests else 1
+        return len(self._digests | {wire_digest(self.first)}) if self._digests else 1
 
     def repeats_first(self, values: list[Any]) -> bool:
         """Count one more run, in the form that a session returns, if it surely has the first run's bits.
@@ -85,7 +85,7 @@ class Tally:
         if outputs == self.first:  # nearly always, and cheaper than a digest
             return
         self.differing += 1
-        self._digests.add(digest(outputs))
+        self._digests.add(wire_digest(outputs))
         self.max_abs = max(self.max_abs, difference(self.first, outputs, relative=False))
         apart = difference(self.first, outputs)
         if apart > self.apart:
@@ -118,7 +118,7 @@ def _small_arrays(outputs: list[Any]) -> list[tuple[Any, tuple[int, ...], bytes]
     return known
 
 
-def digest(outputs: list[Any]) -> bytes:
+def wire_digest(outputs: list[Any]) -> bytes:
     """Return the SHA-256 of outputs in wire form: equal for the same bits only."""
     sums = hashlib.sha256()
     for value in outputs:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.agent.frame import BINARY, FrameReader, framed, write_all
-from harness.agent.hello import HELLO, PROBE, PROTOCOL, VARIABLE, chosen_mode, greeting, read_hello
+from harness.agent.hello import HELLO, HELLO_VARIABLE, PROBE, PROTOCOL, chosen_mode, greeting, read_hello
 
 GRACE_S = 5.0  # seconds in which a busy agent may end by itself once the harness is gone
 CONNECT_S = 30.0
@@ -104,7 +104,7 @@ def open_stream() -> tuple[Stream, Callable[[], None]]:
     os.dup2(2, 1)  # providers print there
     reader = FrameReader(lambda size: os.read(source, size))
     try:
-        given = os.environ.pop(VARIABLE, "")
+        given = os.environ.pop(HELLO_VARIABLE, "")
         line, intact = (given.encode(), False) if given else first_lines(reader)
         values = read_hello(line.decode("utf-8", "replace").rstrip("\r"))
     except (EOFError, ValueError) as error:

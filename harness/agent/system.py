@@ -20,7 +20,7 @@ except OSError:  # no Linux
     STATM = None
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
-FEATURES = (
+CPU_FEATURES = (
     *("amx_tile", "amx_bf16", "amx_fp16", "amx_int8", "avx512_bf16", "avx512_fp16", "avx512_vnni", "avx512f"),
     *("avx_vnni", "avx2", "fma", "f16c"),
     *("asimd", "asimdhp", "asimddp", "bf16", "i8mm", "sve", "sve2", "svebf16", "sme"),
@@ -161,7 +161,7 @@ def features(cpuinfo: str = "/proc/cpuinfo") -> list[str] | None:
             key, _, listed = line.partition(":")
             if key.strip() in ("flags", "Features"):
                 has = frozenset(listed.split())
-                return [name for name in FEATURES if name in has]
+                return [name for name in CPU_FEATURES if name in has]
     return None
 
 

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import NoRoomError, UnfeedableError
-from harness.agent.text import clean
+from harness.agent.safe_text import clean
+from harness.agent.target_errors import NoRoomError, UnfeedableError
 
 FILE_FROM = 256 << 10  # bytes of the smallest tensor in a file: a message is faster for smaller ones
 MAP_FROM = 1 << 20  # bytes of the smallest file that is mapped, not read
 MAP_LIMIT = 64  # mappings at a time: each holds a descriptor, and macOS allows a process 256
 MAP_ALWAYS_FROM = 64 << 20  # bytes of the smallest file that is mapped beyond this limit
 MAPPINGS: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
-MOST_LEVELS = 16  # levels of nested sequences; ONNX's operators make only sequences of tensors and of maps
+_MOST_LEVELS = 16  # levels of nested sequences; ONNX's operators make only sequences of tensors and of maps
 INLINE_LIMIT = 1 << 30  # bytes of tensors in one message, which is in memory several times
 TEXT_LIMIT = 24 << 20  # bytes of texts among them: they are in the JSON, of which a frame takes 32 MiB
 _WRITE_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -29,7 +29,7 @@ for flag in ("O_BINARY", "O_NOFOLLOW", "O_NONBLOCK", "O_TEMPORARY"):
     _READ_FLAGS |= getattr(os, flag, 0)
 
 
-def contents(array: Any) -> Any:
+def array_bytes(array: Any) -> Any:
     """Return the bytes of an array in C order; for a large one without a copy, as ``Bulk``."""
     if array.nbytes < FILE_FROM:
         return array.tobytes()
@@ -173,8 +173,8 @@ class TensorFiles:
         """
         if not isinstance(value, dict) or "data" in value:  # nearly all of them
             return
-        if levels > MOST_LEVELS:
-            raise UnfeedableError("a value of more than %d levels" % MOST_LEVELS)
+        if levels > _MOST_LEVELS:
+            raise UnfeedableError("a value of more than %d levels" % _MOST_LEVELS)
         items = value.get("sequence")
         for part in [*(items if isinstance(items, list) else ()), value.get("keys"), value.get("values")]:
             self.receive(part, levels + 1)

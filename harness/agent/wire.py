@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnfeedableError
-from harness.agent.tensor_files import FILE_FROM, Bulk, contents
+from harness.agent.target_errors import UnfeedableError
+from harness.agent.tensor_files import FILE_FROM, Bulk, array_bytes
 
 # ONNX TensorProto.DataType numbers of the element types that numpy lacks, and their width in bits.
 NARROW = {
@@ -65,7 +65,7 @@ def to_feed(wire: Any) -> Any:
     return value
 
 
-def to_wire(value: Any, onnx_type: str = "") -> Any:
+def output_to_wire(value: Any, onnx_type: str = "") -> Any:
     """Return an output of ``InferenceSession.run`` in wire form; ``onnx_type`` has a map's element types."""
     if value is None:
         return None
@@ -73,14 +73,14 @@ def to_wire(value: Any, onnx_type: str = "") -> Any:
         found = _MAP_TYPE.search(onnx_type)
         kinds = [_MAP_DTYPES.get(kind) for kind in found.groups()] if found else [None, None]
         keys, values = np.array(list(value), kinds[0]), np.array(list(value.values()), kinds[1])
-        return {"keys": to_wire(keys), "values": to_wire(values)}
+        return {"keys": output_to_wire(keys), "values": output_to_wire(values)}
     if isinstance(value, (list, tuple)):
-        return {"sequence": [to_wire(item, onnx_type) for item in value]}
+        return {"sequence": [output_to_wire(item, onnx_type) for item in value]}
     array = np.asarray(value)
     if array.dtype.kind in "OUS":
         texts = [str(item).encode("utf-8", "replace").decode("utf-8") for item in array.ravel().tolist()]
         return {"dtype": "string", "shape": list(array.shape), "data": texts}
-    return {"dtype": _name_of(array.dtype), "shape": list(array.shape), "data": contents(array)}
+    return {"dtype": _name_of(array.dtype), "shape": list(array.shape), "data": array_bytes(array)}
 
 
 @functools.lru_cache(maxsize=64)
@@ -92,7 +92,7 @@ def _name_of(dtype: Any) -> str:
 def value_to_wire(value: Any, narrow: str) -> Any:
     """Return an OrtValue on the CPU in wire form."""
     if not narrow:
-        return to_wire(value.numpy())
+        return output_to_wire(value.numpy())
     shape = list(value.shape())
     nbytes = (math.prod(shape) * NARROW[narrow][1] + 7) // 8
     data: Any = b""

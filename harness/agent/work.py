@@ -20,7 +20,7 @@ _ENGINE = "drm-engine-"
 _CLIENT = "drm-client-id"
 
 
-class Work(NamedTuple):
+class ProcessWork(NamedTuple):
     """The work of a process, and of everything that it has started, up to a point in time.
 
     Attributes:
@@ -38,7 +38,7 @@ class Work(NamedTuple):
     processors: int
 
 
-def work_of(pid: int, proc: str = "/proc") -> Work | None:
+def process_work(pid: int, proc: str = "/proc") -> ProcessWork | None:
     """Return the work of a process; None if the system does not show it, or the process has ended.
 
     The work includes that of its session, and of everything that it and these have started.
@@ -49,7 +49,7 @@ def work_of(pid: int, proc: str = "/proc") -> Work | None:
     members = _members(pid, stats)
     ticks = sum(int(value) for member in members for value in stats[member][_TIMES])
     device = dict(pair for member in members for pair in _engines(proc, member))
-    return Work(
+    return ProcessWork(
         at_s=round(time.monotonic(), 3),
         processor_s=ticks / os.sysconf("SC_CLK_TCK"),
         waited_s=round(sum(_waited_ns(proc, member) for member in members) / 1e9, 3),

@@ -10,14 +10,15 @@ import msgspec
 import numpy as np
 import onnx
 
-from harness.agent.errors import NoRoomError
-from harness.agent_check.dialogue import PLAIN, Dialogue, Opening
-from harness.agent_check.fault import FaultError, NotDoneError
+from harness.agent.target_errors import NoRoomError
+from harness.agent_check.dialogue import PLAIN_OPENING, Dialogue, Opening
+from harness.agent_check.early_ends import FaultError, NotDoneError
 from harness.agent_check.models import MODELS, model
 from harness.core.scenario import GENERATE
 from harness.core.value import NamedValues, Tensor, Value, tensor
-from harness.engine.budget import Budget, budget_of
 from harness.engine.connection import Greeting
+from harness.engine.mapped_tensors import Tensors
+from harness.engine.message_budget import MessageBudget, budget_of
 from harness.engine.messages import (
     After,
     Completed,
@@ -31,17 +32,16 @@ from harness.engine.messages import (
     PieceNeeded,
     ProtocolError,
     Ready,
-    Refused,
-    Result,
+    RunResult,
+    ScenarioRefused,
     TargetUnavailable,
 )
-from harness.engine.outcome import Asked, Ran, from_result
-from harness.engine.tensor_files import Tensors
+from harness.engine.outcome import ExpectedResult, Ran, from_result
 
-PIECE_BYTES = 64
+_PIECE_BYTES = 64
 """Bytes of a file in one message: so few that even a small model needs several."""
 
-Inputs = Mapping[str, Value]
+NamedInputs = Mapping[str, Value]
 
 
 class Setup(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,11 +59,11 @@ class Setup(msgspec.Struct, frozen=True, kw_only=True):
     large_bytes: int = 1 << 30
 
 
-class Answer(msgspec.Struct, frozen=True, kw_only=True):
+class JobReply(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one job."""
 
     phases: tuple[str, ...]
-    result: Result
+    result: RunResult
     after: After
     ran: Ran | None
 
@@ -81,7 +81,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.ran is not None:
             return self.ran.outputs[data_set]
-        if isinstance(self.result, NotFed | Refused):
+        if isinstance(self.result, NotFed | ScenarioRefused):
             raise NotDoneError(self.result.message)
         kind = self.result.kind if isinstance(self.result, Failed) else ""
         raise FaultError("refused", f"it failed in {self.result.phase}: {kind}: {self.result.message}")
@@ -99,7 +99,7 @@ class Bench:
         """Files of models that travel in pieces."""
         self.needs: list[tuple[str, int]] = []
         """Pieces that the agent has requested: name and offset."""
-        self.budgets: dict[int, Budget] = {}
+        self.budgets: dict[int, MessageBudget] = {}
         """Job of this check -> the remaining budget of messages about it."""
         self._numbers = itertools.count()
         self._ids = itertools.count(1)
@@ -109,7 +109,7 @@ class Bench:
 
     # --- processes ---
 
-    def start(self, opening: Opening = PLAIN) -> Dialogue:
+    def start(self, opening: Opening = PLAIN_OPENING) -> Dialogue:
         """Start a process; it ends with the check."""
         folder = self.folder("process")
         env = {"EP_HARNESS_CACHE": str(self.setup.folder / "cache")}
@@ -120,14 +120,14 @@ class Bench:
         self._open.append(dialogue)
         return dialogue
 
-    def greeted(self, opening: Opening = PLAIN) -> Dialogue:
+    def greeted(self, opening: Opening = PLAIN_OPENING) -> Dialogue:
         """Start a process and take its greeting."""
         dialogue = self.start(opening)
         greeting = dialogue.greet()
         self.greeting = self.greeting or greeting
         return dialogue
 
-    def imported(self, opening: Opening = PLAIN) -> Dialogue:
+    def imported(self, opening: Opening = PLAIN_OPENING) -> Dialogue:
         """Start a process and wait until it has loaded its runtime."""
         dialogue = self.greeted(opening)
         message = dialogue.receive("imported")
@@ -135,7 +135,7 @@ class Bench:
             raise _unusable(message, "imported")
         return dialogue
 
-    def made_ready(self, opening: Opening = PLAIN, **config: Any) -> Dialogue:
+    def made_ready(self, opening: Opening = PLAIN_OPENING, **config: Any) -> Dialogue:
         """Start a process and make it use the EP."""
         dialogue = self.imported(opening)
         dialogue.send(("config", self.config(**config)))
@@ -209,7 +209,7 @@ class Bench:
             self._models[name].write_bytes(made if isinstance(made, bytes) else made.SerializeToString())
         return self._models[name]
 
-    def job(self, path: Path, *data_sets: Inputs, **fields: Any) -> dict[str, Any]:
+    def job(self, path: Path, *data_sets: NamedInputs, **fields: Any) -> dict[str, Any]:
         """Return a job; its model is a list of files if the agent declines paths."""
         by_path = self.greeting is None or "paths" not in self.greeting.declines
         self.tensors.begin()
@@ -231,21 +231,21 @@ class Bench:
         rows = [[name, len(data), hashlib.sha256(data).hexdigest()] for name, data in files.items()]
         return {"digest": hashlib.sha256(repr(rows).encode()).hexdigest(), "files": rows}
 
-    def ask(self, path: Path, *data_sets: Inputs, **fields: Any) -> Answer:
+    def ask(self, path: Path, *data_sets: NamedInputs, **fields: Any) -> JobReply:
         """Let the shared process serve a job."""
         dialogue, number = self.shared(), next(self._ids)
         self.send_job(dialogue, number, path, *data_sets, **fields)
         return self.answer(dialogue, number, len(data_sets) or 1, str(fields.get("scenario", "")))
 
     def send_job(
-        self, dialogue: Dialogue, number: int, path: Path, *data_sets: Inputs, **fields: Any
+        self, dialogue: Dialogue, number: int, path: Path, *data_sets: NamedInputs, **fields: Any
     ) -> None:
         """Send a job to a process."""
         job = self.job(path, *data_sets, **fields)
-        self.budgets[number] = budget_of(job, PIECE_BYTES)
+        self.budgets[number] = budget_of(job, _PIECE_BYTES)
         dialogue.send(("job", number, job))
 
-    def answer(self, dialogue: Dialogue, number: int, data_sets: int = 1, scenario: str = "") -> Answer:
+    def answer(self, dialogue: Dialogue, number: int, data_sets: int = 1, scenario: str = "") -> JobReply:
         """Receive all messages about a job, which must be running.
 
         Raise FaultError for another order or form.
@@ -258,7 +258,7 @@ class Bench:
                 phases.append(message.phase)
                 _count(budget, lambda left: left.enter(message.phase))
             else:
-                _count(self.budgets.get(message.job), Budget.need)
+                _count(self.budgets.get(message.job), MessageBudget.need)
                 self.give_piece(dialogue, message)
         if not isinstance(message, JobResult):
             raise FaultError("order", f"{_name(message)} came in place of the result")
@@ -269,7 +269,7 @@ class Bench:
         _check_job(done.job, number)
         made = isinstance(message.result, Completed) and (message.result.made or message.result.declined)
         ran = None if made else self._ran(message.result, data_sets, scenario)
-        return Answer(phases=tuple(phases), result=message.result, after=done.after, ran=ran)
+        return JobReply(phases=tuple(phases), result=message.result, after=done.after, ran=ran)
 
     def give_piece(self, dialogue: Dialogue, needed: PieceNeeded) -> None:
         """Answer a request for a piece of a file."""
@@ -277,11 +277,13 @@ class Bench:
         if data is None or needed.offset > len(data):
             raise FaultError("upload", f"it asked for {needed.name} from {needed.offset} on, which is none")
         self.needs.append((needed.name, needed.offset))
-        piece = data[needed.offset : needed.offset + PIECE_BYTES]
+        piece = data[needed.offset : needed.offset + _PIECE_BYTES]
         dialogue.send(("model", needed.job, needed.name, needed.offset, piece))
 
-    def _ran(self, result: Result, data_sets: int, scenario: str) -> Ran | None:
-        asked = Asked(data_sets=data_sets, outputs=tuple(result.names or ()), plays=scenario == GENERATE)
+    def _ran(self, result: RunResult, data_sets: int, scenario: str) -> Ran | None:
+        asked = ExpectedResult(
+            data_sets=data_sets, outputs=tuple(result.names or ()), plays=scenario == GENERATE
+        )
         try:
             outcome = from_result(result, self.tensors, scenario or "plain", asked)
         except ProtocolError as error:
@@ -294,7 +296,7 @@ def floats(*values: float) -> Tensor:
     return tensor(np.array(values, np.float32))
 
 
-def _count(budget: Budget | None, count: Callable[[Budget], None]) -> None:
+def _count(budget: MessageBudget | None, count: Callable[[MessageBudget], None]) -> None:
     try:
         if budget is not None:
             count(budget)

@@ -6,9 +6,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from harness.agent_check.all_checks import CHECKS, CheckResult, run_checks
 from harness.agent_check.bench import Setup
-from harness.agent_check.check import Check
-from harness.agent_check.run import CHECKS, Checked, run_checks
+from harness.agent_check.check_group import AgentCheck
 from harness.cli.output import print_lines, print_result, wrapped
 from harness.cli.targets import pairs_of
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
@@ -54,7 +54,7 @@ def agent_check(
     return EXIT_UNEXPECTED if failed else EXIT_OK
 
 
-def _selected(only: str) -> tuple[Check, ...]:
+def _selected(only: str) -> tuple[AgentCheck, ...]:
     selected = tuple(check for check in CHECKS if only.lower() in f"{check.group}: {check.title}".lower())
     if not selected:
         groups = ", ".join(dict.fromkeys(check.group for check in CHECKS))
@@ -67,7 +67,7 @@ def _from_here(arguments: list[str]) -> list[str]:
     return [str(Path(each).absolute()) if Path(each).exists() else each for each in arguments]
 
 
-def _lines(checked: Checked) -> list[str]:
+def _lines(checked: CheckResult) -> list[str]:
     state = _STATES[checked.state]
     lines = wrapped(checked.check.title, f"  {state:<9}", _INDENT)
     if checked.state == "failed":
@@ -77,7 +77,7 @@ def _lines(checked: Checked) -> list[str]:
     return lines
 
 
-def _summary(checked: list[Checked], selected: int) -> list[str]:
+def _summary(checked: list[CheckResult], selected: int) -> list[str]:
     counts = Counter(one.state for one in checked)
     words = Counter(one.word for one in checked if one.state == "failed")
     parts = [
@@ -94,7 +94,7 @@ def _summary(checked: list[Checked], selected: int) -> list[str]:
     return lines
 
 
-def _row(checked: Checked) -> dict[str, object]:
+def _row(checked: CheckResult) -> dict[str, object]:
     return {
         "group": checked.check.group,
         "check": checked.check.title,

@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
-from harness.agent.frame import MODES, ChangedError, FrameReader, NoFrameError, framed, write_all
-from harness.agent.hello import HELLO, PROTOCOL, VARIABLE
+from harness.agent.frame import MODES, ChangedFrameError, FrameReader, NoFrameError, framed, write_all
+from harness.agent.hello import HELLO, HELLO_VARIABLE, PROTOCOL
 from harness.agent.launcher import exit_cause
-from harness.agent_check.fault import FaultError, Word
+from harness.agent_check.early_ends import FaultError, Word
 from harness.core.errors import one_line
 from harness.engine.connection import Greeting, GreetingError, find_greeting
 from harness.engine.launch import OUTPUT, start_process
@@ -45,7 +45,7 @@ class Opening(msgspec.Struct, frozen=True, kw_only=True):
     raw: bytes | None = None
 
 
-PLAIN = Opening()
+PLAIN_OPENING = Opening()
 
 
 class Dialogue:
@@ -60,7 +60,7 @@ class Dialogue:
         env: Mapping[str, str],
         folder: Path,
         limit_s: float,
-        opening: Opening = PLAIN,
+        opening: Opening = PLAIN_OPENING,
     ) -> None:
         self.limit_s = limit_s
         self.opening = opening
@@ -75,7 +75,7 @@ class Dialogue:
         self._socket: socket.socket | None = None
         self._receiver: threading.Thread | None = None
         line = self._hello()
-        variables = {**env, VARIABLE: line} if opening.by_variable else env
+        variables = {**env, HELLO_VARIABLE: line} if opening.by_variable else env
         self._popen = start_process(command, variables, folder)
         if opening.raw is not None:
             self.send_bytes(opening.raw)
@@ -172,7 +172,7 @@ class Dialogue:
         if message is _END:
             self._arrived.put(_END)
             raise FaultError("died" if late == "time" else late, f"it ended before {expected}{self._how()}")
-        if isinstance(message, NoFrameError | ChangedError):
+        if isinstance(message, NoFrameError | ChangedFrameError):
             raise FaultError("frame", one_line(message, 200))
         if isinstance(message, ValueError):
             raise FaultError("form", f"what cannot be read: {one_line(message, 200)}")

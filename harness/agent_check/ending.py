@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 from harness.agent.frame import framed
 from harness.agent_check.bench import Bench, floats
-from harness.agent_check.check import Group
+from harness.agent_check.check_group import CheckGroup
 from harness.agent_check.dialogue import Dialogue
-from harness.agent_check.fault import FaultError
+from harness.agent_check.early_ends import FaultError
 from harness.engine.messages import PhaseEntered, PieceNeeded
 
-ENDING = Group("the harness goes away")
-NONSENSE = Group("nonsense from the harness")
+ENDING = CheckGroup("the harness goes away")
+NONSENSE = CheckGroup("nonsense from the harness")
 
 _PHASES = ("before the runtime", "before the configuration", "when ready", "in a job", "in a long run")
 

@@ -2,24 +2,24 @@
 
 import numpy as np
 
-from harness.agent_check.bench import Answer, Bench, floats
-from harness.agent_check.check import Group
-from harness.agent_check.compare import same
-from harness.agent_check.fault import FaultError
+from harness.agent_check.bench import Bench, JobReply, floats
+from harness.agent_check.bitwise import same
+from harness.agent_check.check_group import CheckGroup
+from harness.agent_check.early_ends import FaultError
 from harness.agent_check.models import MODELS, model, odd_names
 from harness.core.value import tensor
 
-JOBS = Group("jobs")
+JOBS = CheckGroup("jobs")
 
-X, Y = floats(-1.0, -4.0, -9.0), floats(1.0, 2.0, 3.0)
-MOST = (1 << 53) - 1
+X, _Y = floats(-1.0, -4.0, -9.0), floats(1.0, 2.0, 3.0)
+_MOST = (1 << 53) - 1
 """The largest identity of a job."""
 
 
-def negate(bench: Bench, **fields: object) -> Answer:
+def negate(bench: Bench, **fields: object) -> JobReply:
     """Let the shared process compute Sqrt(Abs(Neg(x))); the answer must be right."""
     answer = bench.ask(bench.path("negated"), {"x": X}, **fields)
-    same(answer.output, Y)
+    same(answer.output, _Y)
     return answer
 
 
@@ -88,9 +88,9 @@ def _serves_in_order(bench: Bench) -> None:
 
 @JOBS.check("a job has any identity below 2^53")
 def _keeps_identity(bench: Bench) -> None:
-    for number in (0, MOST):
+    for number in (0, _MOST):
         bench.send_job(bench.shared(), number, bench.path("negated"), {"x": X})
-        same(bench.answer(bench.shared(), number).output, Y)
+        same(bench.answer(bench.shared(), number).output, _Y)
 
 
 @JOBS.check("data sets are run in order")
@@ -135,7 +135,7 @@ def _odd_names(bench: Bench) -> None:
 def _odd_path(bench: Bench) -> None:
     path = bench.folder("\u00fc \u4e2d %20") / "my model #1.onnx"
     path.write_bytes(model(MODELS["negated"]).SerializeToString())
-    same(bench.ask(path, {"x": X}).output, Y)
+    same(bench.ask(path, {"x": X}).output, _Y)
 
 
 @JOBS.check("times after a job make sense")

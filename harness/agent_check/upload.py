@@ -1,16 +1,16 @@
 """Checks of models that travel in pieces."""
 
 from harness.agent_check.bench import Bench, floats
-from harness.agent_check.check import Group
-from harness.agent_check.compare import same
+from harness.agent_check.bitwise import same
+from harness.agent_check.check_group import CheckGroup
 from harness.agent_check.dialogue import Dialogue
-from harness.agent_check.fault import FaultError
+from harness.agent_check.early_ends import FaultError
 from harness.agent_check.models import MODELS, model, with_external_weights
 from harness.engine.messages import NotFed, PieceNeeded
 
-UPLOAD = Group("models in pieces")
+UPLOAD = CheckGroup("models in pieces")
 
-X, Y = floats(-1.0, -4.0), floats(1.0, 2.0)
+_X, _Y = floats(-1.0, -4.0), floats(1.0, 2.0)
 
 
 def _files(name: str) -> dict[str, bytes]:
@@ -21,14 +21,14 @@ def _files(name: str) -> dict[str, bytes]:
 
 
 def _ask(bench: Bench, dialogue: Dialogue, manifest: object, number: int = 1) -> None:
-    bench.send_job(dialogue, number, bench.path("negated"), {"x": X}, model=manifest)
+    bench.send_job(dialogue, number, bench.path("negated"), {"x": _X}, model=manifest)
 
 
 @UPLOAD.check("a model arrives in pieces")
 def _arrives(bench: Bench) -> None:
     dialogue = bench.made_ready()
     _ask(bench, dialogue, bench.manifest(_files("arrives")))
-    same(bench.answer(dialogue, 1).output, Y)
+    same(bench.answer(dialogue, 1).output, _Y)
 
 
 @UPLOAD.check("pieces are asked for in order, each once")
@@ -36,7 +36,7 @@ def _in_order(bench: Bench) -> None:
     dialogue = bench.made_ready()
     bench.needs.clear()
     _ask(bench, dialogue, bench.manifest(_files("order")))
-    same(bench.answer(dialogue, 1).output, Y)
+    same(bench.answer(dialogue, 1).output, _Y)
     offsets = [offset for _, offset in bench.needs]
     if offsets != sorted(set(offsets)):
         raise FaultError("upload", f"it asked for the offsets {offsets[:8]}")
@@ -59,7 +59,7 @@ def _two_at_once(bench: Bench) -> None:
     for number in (1, 2):
         _ask(bench, dialogue, bench.manifest(_files(f"both{number}")), number)
     for number in (1, 2):
-        same(bench.answer(dialogue, number).output, Y)
+        same(bench.answer(dialogue, number).output, _Y)
 
 
 @UPLOAD.check("a piece that cannot be read makes the job unfeedable")

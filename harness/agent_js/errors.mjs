@@ -1,4 +1,4 @@
-// Errors in a target that are distinct from what a provider raises; the names are those of harness.agent.errors.
+// Errors in a target that are distinct from what a provider raises; the names are those of harness.agent.target_errors.
 
 /** The target cannot be used. */
 export class Unavailable extends Error {
@@ -25,7 +25,7 @@ export class Unsupported extends Error {}
 /** The device of the provider is lost: no session of this process computes any more. */
 export class DeviceLost extends Error {}
 
-const LIMIT = 4000; // characters of a message, as harness.agent.text.clean
+const LIMIT = 4000; // characters of a message, as harness.agent.safe_text.clean
 
 for (const each of [Unavailable, OptionRejected, Unfeedable, Unsupported, DeviceLost]) {
   each.prototype.name = each.name; // an error's own class is its kind

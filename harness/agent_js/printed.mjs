@@ -1,6 +1,6 @@
 // What a provider prints, as results quote it.
 
-export const OUTPUT_LIMIT = 16384; // characters for one cell, from its head and its tail; as in harness.agent.text
+export const OUTPUT_LIMIT = 16384; // characters for one cell, from its head and its tail; as in harness.agent.safe_text
 
 // Informational and verbose lines of onnxruntime's log, which only placement needs.
 const LOGGED = /\[[VI]:onnxruntime:/;

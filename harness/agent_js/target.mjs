@@ -3,7 +3,7 @@
 import { OptionRejected, Unavailable, Unfeedable, Unsupported, textOf } from './errors.mjs';
 import { placedGroups } from './placement.mjs';
 
-// A Relu over float32[4] at opset 13, IR 7: the smallest model that any provider runs; as in harness.agent.target.
+// A Relu over float32[4] at opset 13, IR 7: the smallest model that any provider runs; as in harness.agent.session_target.
 const PROBE_MODEL = Uint8Array.from(
   ('080712003a330a0c0a0178120179220452656c751201705a0f0a0178120a0a08080112040a020804' +
     '620f0a0179120a0a08080112040a02080442040a00100d')

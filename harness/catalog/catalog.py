@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.catalog.checks import contradictions
+from harness.catalog.checks import provider_contradictions
 from harness.catalog.provider import Provider
 from harness.core.errors import Problem, UsageError, one_line
 from harness.data_files import data_root
@@ -68,7 +68,7 @@ def read_catalog(folder: Path, mentioning: str = "") -> Catalog:
             problems.append(Problem(where=str(file), what="nested too deeply"))
         else:
             providers.append(provider)
-            problems += contradictions(provider, str(file))
+            problems += provider_contradictions(provider, str(file))
     problems += _clashes(providers, folder)
     if not files:
         what = "no provider files in this folder"

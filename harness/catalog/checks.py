@@ -5,40 +5,40 @@ from collections import Counter
 from collections.abc import Iterator
 
 from harness.catalog.option import MAY_BE_EMPTY, Option, PrecisionMode
-from harness.catalog.provider import Provider, Tried
+from harness.catalog.provider import Provider, TriedReleases
 from harness.core.errors import Problem, valid_names
-from harness.core.structure import Place
+from harness.core.structure import FilePlace
 
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*(\.?(a|b|rc|dev|post)[0-9]+)?")
 _RELEASES = re.compile(rf"((==|>=|<=|>|<)?{_VERSION.pattern})(, ?(==|>=|<=|>|<){_VERSION.pattern})*")
 _MODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
 
-def contradictions(provider: Provider, file: str) -> Iterator[Problem]:
+def provider_contradictions(provider: Provider, file: str) -> Iterator[Problem]:
     """Yield contradictions and unusable values, in the order of the sections."""
     for key in ("listed_since", "deprecated_in", "removed_in"):
-        yield from _in_version(getattr(provider, key), Place(file, key))
-    yield from _in_tried(provider.tried, Place(file, "tried"))
+        yield from _in_version(getattr(provider, key), FilePlace(file, key))
+    yield from _in_tried(provider.tried, FilePlace(file, "tried"))
     if len(set(provider.true_false)) == 1:
-        yield Place(file, "true_false").problem(f"true and false are both {provider.true_false[0]!r}")
+        yield FilePlace(file, "true_false").problem(f"true and false are both {provider.true_false[0]!r}")
     yield from _repeated_options(provider, file)
     for option in provider.options:
-        yield from _in_option(option, provider, Place(file, f"option[{option.key}]"))
+        yield from _in_option(option, provider, FilePlace(file, f"option[{option.key}]"))
     for kind, named in (("variable", provider.variables), ("precision", provider.precision_modes)):
         for name, count in Counter(one.name for one in named).items():
             if count > 1:
-                yield Place(file, f"{kind}[{name}].name").problem(f"{count} entries have this name")
+                yield FilePlace(file, f"{kind}[{name}].name").problem(f"{count} entries have this name")
     for mode in provider.precision_modes:
-        yield from _in_precision(mode, provider, Place(file, f"precision[{mode.name}]"))
+        yield from _in_precision(mode, provider, FilePlace(file, f"precision[{mode.name}]"))
     yield from _in_probes(provider, file)
     for index, rule in enumerate(provider.versions):
         if not _RELEASES.fullmatch(rule.onnxruntime):
-            here = Place(file, f"version[{index}].onnxruntime")
+            here = FilePlace(file, f"version[{index}].onnxruntime")
             hint = 'write a release such as "1.23", ">=1.24.4" or ">=1.15, <1.18"'
             yield here.problem(f"{rule.onnxruntime!r} is not a release", hint)
 
 
-def _in_tried(tried: Tried, here: Place) -> Iterator[Problem]:
+def _in_tried(tried: TriedReleases, here: FilePlace) -> Iterator[Problem]:
     for key in ("in_build", "plugin"):
         for version in getattr(tried, key):
             yield from _in_version(version, here.key(key))
@@ -50,10 +50,10 @@ def _repeated_options(provider: Provider, file: str) -> Iterator[Problem]:
         entries = [option for option in provider.options if option.key == key]
         if any(sum(option.taken(plugin=plugin) for option in entries) > 1 for plugin in (False, True)):
             hint = 'keep one, or set registered = "in_build" in one and registered = "plugin" in the other'
-            yield Place(file, f"option[{key}].key").problem(f"{len(entries)} options have this key", hint)
+            yield FilePlace(file, f"option[{key}].key").problem(f"{len(entries)} options have this key", hint)
 
 
-def _in_option(option: Option, provider: Provider, here: Place) -> Iterator[Problem]:
+def _in_option(option: Option, provider: Provider, here: FilePlace) -> Iterator[Problem]:
     for key in ("since", "until", "deprecated_in"):
         yield from _in_version(getattr(option, key), here.key(key))
     bad_values = list(_in_values(option, here))
@@ -65,7 +65,7 @@ def _in_option(option: Option, provider: Provider, here: Place) -> Iterator[Prob
         yield from _in_faster(option, provider, here.key("faster"))
 
 
-def _in_faster(option: Option, provider: Provider, here: Place) -> Iterator[Problem]:
+def _in_faster(option: Option, provider: Provider, here: FilePlace) -> Iterator[Problem]:
     for value in option.faster:
         yield from _in_value(option, value, provider.true_false, here)
         if value == option.default:
@@ -73,14 +73,14 @@ def _in_faster(option: Option, provider: Provider, here: Place) -> Iterator[Prob
 
 
 def _in_value(
-    option: Option, value: str, booleans: tuple[str, ...], here: Place, key: str = ""
+    option: Option, value: str, booleans: tuple[str, ...], here: FilePlace, key: str = ""
 ) -> Iterator[Problem]:
     wrong = option.problem(value, booleans)
     if wrong:
         yield here.problem(f"{key}got {value!r}, {wrong}", option.valid(value, booleans))
 
 
-def _in_values(option: Option, here: Place) -> Iterator[Problem]:
+def _in_values(option: Option, here: FilePlace) -> Iterator[Problem]:
     repeated = [value for value, count in Counter(option.values).items() if count > 1]
     if repeated:
         yield here.key("values").problem(f"{repeated[0]!r} is listed twice")
@@ -110,7 +110,7 @@ def _is_range(values: tuple[str, ...]) -> bool:
     return lowest <= highest
 
 
-def _in_flags(option: Option, here: Place) -> Iterator[Problem]:
+def _in_flags(option: Option, here: FilePlace) -> Iterator[Problem]:
     negative = [name for name, bit in option.flags.items() if bit < 0]
     if negative:
         yield here.key("flags").problem(f"{negative[0]!r} has a negative value")
@@ -129,7 +129,7 @@ def _in_flags(option: Option, here: Place) -> Iterator[Problem]:
             yield here.key("flags").problem(f"{name!r} is not one of its values", hint)
 
 
-def _in_default(option: Option, provider: Provider, here: Place) -> Iterator[Problem]:
+def _in_default(option: Option, provider: Provider, here: FilePlace) -> Iterator[Problem]:
     here = here.key("default")
     if option.default is None:
         if not option.no_default:
@@ -147,7 +147,7 @@ def _in_default(option: Option, provider: Provider, here: Place) -> Iterator[Pro
     yield from _in_value(option, option.default, provider.true_false, here)
 
 
-def _in_precision(mode: PrecisionMode, provider: Provider, here: Place) -> Iterator[Problem]:
+def _in_precision(mode: PrecisionMode, provider: Provider, here: FilePlace) -> Iterator[Problem]:
     if not _MODE_NAME.fullmatch(mode.name):
         hint = "valid: letters and digits, and between them . _ + -; the matrix has it after `ep:`"
         yield here.key("name").problem(f"{mode.name!r} is not a valid name", hint)
@@ -171,7 +171,7 @@ def _in_precision(mode: PrecisionMode, provider: Provider, here: Place) -> Itera
 def _in_probes(provider: Provider, file: str) -> Iterator[Problem]:
     keys = sorted({option.key for option in provider.options})
     for number, probe in enumerate(provider.probes):
-        here = Place(file, f"probe[{number}]")
+        here = FilePlace(file, f"probe[{number}]")
         if not probe.options and not probe.env:
             yield here.problem("this probe changes nothing", "give it options or env")
         for key in probe.options:
@@ -180,7 +180,7 @@ def _in_probes(provider: Provider, file: str) -> Iterator[Problem]:
                 yield here.key("options").problem(what, valid_names(key, keys))
 
 
-def _in_version(version: str, here: Place) -> Iterator[Problem]:
+def _in_version(version: str, here: FilePlace) -> Iterator[Problem]:
     if version and not _VERSION.fullmatch(version):
         hint = 'write a release such as "1.23" or "2.7.0"; further text belongs in the meaning'
         yield here.problem(f"{version!r} is not a release", hint)

@@ -10,8 +10,8 @@ import msgspec
 
 from harness.core.errors import one_line, valid_names
 
-Text = Annotated[str, msgspec.Meta(min_length=1)]
-Sources = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+NonEmptyText = Annotated[str, msgspec.Meta(min_length=1)]
+Sources = Annotated[tuple[NonEmptyText, ...], msgspec.Meta(min_length=1)]
 OptionType = Literal["bool", "int", "float", "text", "choice", "flags", "path", "bytes", "address", "json"]
 Registered = Literal["in_build", "plugin", "both"]
 
@@ -49,21 +49,21 @@ class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         source: Documents; at least one.
     """
 
-    key: Text
+    key: NonEmptyText
     type: OptionType
-    values: tuple[Text, ...] = ()
+    values: tuple[NonEmptyText, ...] = ()
     ranged: bool = False
-    flags: dict[Text, int] = {}
+    flags: dict[NonEmptyText, int] = {}
     flags_by_name: bool = False
     default: str | None = None
     no_default: str = ""
-    meaning: Text
+    meaning: NonEmptyText
     since: str = ""
     until: str = ""
     deprecated_in: str = ""
     changes_numerics: bool = False
     registered: Registered = "both"
-    faster: tuple[Text, ...] = ()
+    faster: tuple[NonEmptyText, ...] = ()
     from_python: bool = True
     source: Sources
 
@@ -158,19 +158,19 @@ class PrecisionMode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         source: Documents.
     """
 
-    name: Text
+    name: NonEmptyText
     computes: Literal[
         "float32", "tf32", "bfloat16", "float16", "float8", "int8", "int16", "int4", "mixed", "as_model"
     ]
-    options: dict[Text, str] = {}
-    session: dict[Text, str] = {}
-    env: dict[Text, str] = {}
-    device: dict[Text, str] = {}
+    options: dict[NonEmptyText, str] = {}
+    session: dict[NonEmptyText, str] = {}
+    env: dict[NonEmptyText, str] = {}
+    device: dict[NonEmptyText, str] = {}
     needs: str = ""
-    machines: tuple[Text, ...] = ()
-    operators: tuple[Text, ...] = ()
+    machines: tuple[NonEmptyText, ...] = ()
+    operators: tuple[NonEmptyText, ...] = ()
     runnable: bool = True
-    meaning: Text
+    meaning: NonEmptyText
     source: Sources
 
 

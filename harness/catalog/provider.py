@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from harness.catalog.option import Option, PrecisionMode, Sources, Text
+from harness.catalog.option import NonEmptyText, Option, PrecisionMode, Sources
 
-Kind = Literal["cpu", "gpu", "npu", "mobile", "browser", "other"]
-State = Literal["active", "preview", "deprecated", "removed"]
+HardwareKind = Literal["cpu", "gpu", "npu", "mobile", "browser", "other"]
+ProviderState = Literal["active", "preview", "deprecated", "removed"]
 Platform = Literal["linux", "windows", "macos", "android", "ios", "browser"]
 Registration = Literal["static", "bridge", "plugin"]
 
@@ -20,7 +20,7 @@ class OperatorSupport(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """
 
     source: Sources
-    operators: dict[Text, str] = {}
+    operators: dict[NonEmptyText, str] = {}
 
 
 class VersionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -32,8 +32,8 @@ class VersionRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         source: Documents.
     """
 
-    onnxruntime: Text
-    needs: Text
+    onnxruntime: NonEmptyText
+    needs: NonEmptyText
     source: Sources
 
 
@@ -47,7 +47,7 @@ class Variable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     name: Annotated[str, msgspec.Meta(pattern="^[A-Z][A-Z0-9_]*$")]
-    meaning: Text
+    meaning: NonEmptyText
     source: Sources
 
 
@@ -59,10 +59,10 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         meaning: What this way means, in one line.
     """
 
-    options: dict[Text, str] = {}
-    env: dict[Text, str] = {}
+    options: dict[NonEmptyText, str] = {}
+    env: dict[NonEmptyText, str] = {}
     needs_file: str = ""
-    meaning: Text
+    meaning: NonEmptyText
 
 
 class Accuracy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -81,14 +81,14 @@ class Accuracy(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         source: The place of the statement.
     """
 
-    operators: tuple[Text, ...]
+    operators: tuple[NonEmptyText, ...]
     error: Annotated[float, msgspec.Meta(gt=0)]
     of: Literal["result", "first_input", "rounding"] = "result"
-    document: Text
+    document: NonEmptyText
     source: Sources
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TriedReleases(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Releases that an EP computed in, on a device or its simulator, when the shipped expectations were made.
 
     ``doctor`` says when a newer one is installed.
@@ -98,8 +98,8 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         plugin: Releases of its plugin package.
     """
 
-    in_build: tuple[Text, ...] = ()
-    plugin: tuple[Text, ...] = ()
+    in_build: tuple[NonEmptyText, ...] = ()
+    plugin: tuple[NonEmptyText, ...] = ()
 
 
 class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -144,29 +144,29 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """
 
     schema: Literal[1]
-    name: Text
-    aliases: tuple[Text, ...] = ()
-    vendor: Text
-    kind: Kind
-    hardware: Text
-    state: State
+    name: NonEmptyText
+    aliases: tuple[NonEmptyText, ...] = ()
+    vendor: NonEmptyText
+    kind: HardwareKind
+    hardware: NonEmptyText
+    state: ProviderState
     state_note: str = ""
     listed_since: str = ""
     deprecated_in: str = ""
     removed_in: str = ""
     platforms: tuple[Platform, ...]
     registration: tuple[Registration, ...]
-    wheels: tuple[Text, ...] = ()
-    plugin_packages: tuple[Text, ...] = ()
-    advice: Text
+    wheels: tuple[NonEmptyText, ...] = ()
+    plugin_packages: tuple[NonEmptyText, ...] = ()
+    advice: NonEmptyText
     device_advice: str = ""
-    libraries: dict[Text, Text] = {}
+    libraries: dict[NonEmptyText, NonEmptyText] = {}
     probes: tuple[Probe, ...] = msgspec.field(default=(), name="probe")
     binding_device: str = ""
     delivers: tuple[Literal["tf32", "float16", "bfloat16"], ...] = ()
     unknown_options: Literal["refused", "ignored", "passed_on", "unconfirmed"]
-    true_false: tuple[Text, Text] = ("1", "0")
-    also_booleans: tuple[Text, ...] = ()
+    true_false: tuple[NonEmptyText, NonEmptyText] = ("1", "0")
+    also_booleans: tuple[NonEmptyText, ...] = ()
     options: Annotated[tuple[Option, ...], msgspec.Meta(description="[[option]]")] = msgspec.field(
         default=(), name="option"
     )
@@ -175,7 +175,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     operators: OperatorSupport | None = None
     accuracy: tuple[Accuracy, ...] = ()
     versions: tuple[VersionRule, ...] = msgspec.field(default=(), name="version")
-    tried: Tried = Tried()
+    tried: TriedReleases = TriedReleases()
     source: Sources
 
     @property

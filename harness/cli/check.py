@@ -13,8 +13,8 @@ from harness.cli.matrix_text import matrix_of, write_new_matrix
 from harness.cli.output import notify
 from harness.cli.parser import run_words
 from harness.cli.run import run
-from harness.cli.targets import HERE, Request, Tested, in_its_place, naming_arguments
-from harness.cli.web import Place
+from harness.cli.targets import THIS_MACHINE, ProviderRequest, Tested, in_its_place, naming_arguments
+from harness.cli.web import WebRuntime
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
 from harness.core.scenario import GENERATE
 from harness.corpus.suite import open_folder
@@ -35,8 +35,8 @@ _MANY = 50
 """Number of models in a folder above which the wait is long enough for a message."""
 
 
-class Checked(TypedDict):
-    """What is tested, and how: suites, globs on models, how much of a provider, and fields of ``Request``."""
+class CheckOptions(TypedDict):
+    """What is tested, and how: suites, globs on models, parts of an EP, fields of ``ProviderRequest``."""
 
     suites: list[str]
     model: list[str]
@@ -45,7 +45,7 @@ class Checked(TypedDict):
     options: list[str]
     device: list[str]
     env: list[str]
-    place: Place | None
+    place: WebRuntime | None
     software_gpu: bool
 
 
@@ -57,7 +57,7 @@ def check(
     with_report: bool,
     native_stack: bool,
     baseline: list[Path],
-    **checked: Unpack[Checked],
+    **checked: Unpack[CheckOptions],
 ) -> int:
     """Run a provider, or those that work here, over models. The run folder gets its matrix file.
 
@@ -104,8 +104,8 @@ def check(
     return max(code, _fuzzed(wanted, run_folder / "fuzz", left_s, with_report=with_report))
 
 
-def _request(provider: str, models: Tested, checked: Checked) -> Request:
-    return Request(
+def _request(provider: str, models: Tested, checked: CheckOptions) -> ProviderRequest:
+    return ProviderRequest(
         provider=provider,
         models=models,
         plugin=checked["plugin"],
@@ -117,7 +117,7 @@ def _request(provider: str, models: Tested, checked: Checked) -> Request:
     )
 
 
-def _fuzzed(wanted: Request, out: Path, seconds: float, *, with_report: bool) -> int:
+def _fuzzed(wanted: ProviderRequest, out: Path, seconds: float, *, with_report: bool) -> int:
     """Spend the rest of the time on generated models; return the exit code of that."""
     words = [
         "fuzz",
@@ -164,9 +164,9 @@ def _tested(suites: list[str], folder: str) -> Tested:
     return msgspec.structs.replace(found, decoders=tuple(decoders), others=tuple(others))
 
 
-def _matrix_text(wanted: Request) -> str:
+def _matrix_text(wanted: ProviderRequest) -> str:
     if wanted.provider:
         return wanted.matrix_text()
     wanted.refuse_settings("name PROVIDER after the folder")
     notify("looking for providers that work here; name one after the folder to skip this ...")
-    return "\n".join(matrix_of(examine_here(HERE), "\n".join(wanted.models.lines())))
+    return "\n".join(matrix_of(examine_here(THIS_MACHINE), "\n".join(wanted.models.lines())))

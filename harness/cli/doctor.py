@@ -6,10 +6,10 @@ from pathlib import Path
 from harness.cli.init import plugins_from_here
 from harness.cli.output import notify, print_result, wrapped
 from harness.core.errors import EXIT_OK, one_line
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.plan.matrix import read_matrix
-from harness.run.summary import WIDTH
-from harness.studies.doctor import ABSENT, Row, examine
+from harness.run.run_summary import WIDTH
+from harness.studies.usable_providers import ABSENT, DoctorRow, examine
 
 _NAME_WIDTH = 30
 """Columns of a name; the longest of the catalogue has 29."""
@@ -26,7 +26,7 @@ def doctor(matrix: Path | None, *, plugins: list[str], as_json: bool) -> int:
     return EXIT_OK
 
 
-def page(rows: Sequence[Row]) -> Iterator[str]:
+def page(rows: Sequence[DoctorRow]) -> Iterator[str]:
     """Yield lines of at most 80 columns: tables, remarks, then the next steps."""
     ordered = sorted(rows, key=_rank)
     for title, some in (
@@ -43,21 +43,21 @@ def page(rows: Sequence[Row]) -> Iterator[str]:
     yield f"{usable} of {len(rows)} work here; --json has versions, devices and reasons"
 
 
-def _name(row: Row) -> str:
+def _name(row: DoctorRow) -> str:
     return one_line(visible(row.target or row.provider), 60)
 
 
-def _rank(row: Row) -> tuple[bool, bool, bool]:
+def _rank(row: DoctorRow) -> tuple[bool, bool, bool]:
     """Sort key: rows that compute, other usable ones, unavailable ones, absent ones."""
     return not row.usable, not row.nodes, row.cause in ABSENT
 
 
-def _line(row: Row) -> str:
+def _line(row: DoctorRow) -> str:
     what = one_line(visible(_what(row)), WIDTH - _NAME_WIDTH - 13)
     return f"{one_line(_name(row), _NAME_WIDTH):<{_NAME_WIDTH}} {row.state:<11} {what}"
 
 
-def _what(row: Row) -> str:
+def _what(row: DoctorRow) -> str:
     if row.cause == "library_missing":
         return f"{row.cause}: {row.reason.partition(' is missing')[0]}"
     if not row.usable:
@@ -72,7 +72,7 @@ def _what(row: Row) -> str:
     return "; ".join(filter(None, (onnxruntime, on, *settings)))
 
 
-def _step(row: Row) -> str:
+def _step(row: DoctorRow) -> str:
     """Return the advice, with the reason if it needs one."""
     why = f" ({row.cause}: {row.reason})" if row.cause and (row.target or row.cause not in ABSENT) else ""
     return f"{row.advice}{why}"

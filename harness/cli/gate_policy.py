@@ -10,13 +10,13 @@ from msgspec import Meta
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.globs import glob_matcher
 from harness.core.record import Record
-from harness.core.structure import Place, deviations
+from harness.core.structure import FilePlace, deviations
 from harness.core.verdict import Verdict
 from harness.plan.matrix import read_toml
 from harness.plan.selector import Selector, SelectorIndex, SelectorTable, one_or_more, selector_from
 from harness.plan.tolerance_policy import cell_of
-from harness.report.diff import Change
-from harness.report.gate import Limits, TargetLimits
+from harness.report.diff import CellChange
+from harness.report.gate import GateLimits, TargetLimits
 
 
 class FlakyTable(SelectorTable, kw_only=True):
@@ -29,7 +29,7 @@ class FlakyTable(SelectorTable, kw_only=True):
     reason: Annotated[str, Meta(min_length=1, description="Why, or a link to it.")]
 
 
-class TargetTable(msgspec.Struct, kw_only=True):
+class TargetLimitsTable(msgspec.Struct, kw_only=True):
     """Limits for some targets, each on its own, and their owner."""
 
     target: Annotated[
@@ -38,18 +38,20 @@ class TargetTable(msgspec.Struct, kw_only=True):
     ]
     owner: Annotated[str, Meta(min_length=1, description="Who is asked when a limit is exceeded.")] = ""
     limits: Annotated[
-        Limits, Meta(description="The target's own limits; those left out are the general ones.")
-    ] = msgspec.field(default_factory=Limits)
+        GateLimits, Meta(description="The target's own limits; those left out are the general ones.")
+    ] = msgspec.field(default_factory=GateLimits)
 
 
-class PolicyFile(msgspec.Struct, kw_only=True):
+class GatePolicyFile(msgspec.Struct, kw_only=True):
     """The whole file."""
 
     schema: Annotated[Literal[1], Meta(description="Version of the file format.")]
-    limits: Annotated[Limits, Meta(description="How many cells may get worse.")] = msgspec.field(
-        default_factory=Limits
+    limits: Annotated[GateLimits, Meta(description="How many cells may get worse.")] = msgspec.field(
+        default_factory=GateLimits
     )
-    target: Annotated[list[TargetTable], Meta(description="Targets with limits or owners of their own.")] = []
+    target: Annotated[
+        list[TargetLimitsTable], Meta(description="Targets with limits or owners of their own.")
+    ] = []
     flaky: Annotated[list[FlakyTable], Meta(description="Known flakes; each must match a cell.")] = []
 
 
@@ -73,7 +75,7 @@ class Apart(msgspec.Struct, frozen=True, kw_only=True):
 class GatePolicy(msgspec.Struct, frozen=True, kw_only=True):
     """What a gate accepts; by default nothing that got worse."""
 
-    limits: Limits = Limits()
+    limits: GateLimits = GateLimits()
     targets: tuple[Apart, ...] = ()
     flakes: tuple[KnownFlake, ...] = ()
 
@@ -85,13 +87,13 @@ def load_gate_policy(path: Path) -> GatePolicy:
         UsageError: It cannot be read, is not TOML, or has wrong keys or values; the error has all problems.
     """
     table = read_toml(path)
-    place = Place(str(path))
-    problems = list(deviations(table, msgspec.inspect.type_info(PolicyFile), place))
+    place = FilePlace(str(path))
+    problems = list(deviations(table, msgspec.inspect.type_info(GatePolicyFile), place))
     if problems:
         raise UsageError(*problems)
     general = table.get("limits", {})
     return GatePolicy(
-        limits=msgspec.convert(general, Limits),
+        limits=msgspec.convert(general, GateLimits),
         targets=tuple(
             _apart(entry, general, str(place.key("target").item(index)))
             for index, entry in enumerate(table.get("target", []))
@@ -120,7 +122,7 @@ def limits_apart(policy: GatePolicy, targets: Iterable[str]) -> dict[str, Target
     return found
 
 
-def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Change], str]:
+def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[CellChange], str]:
     """Return a function from a change to the reason why it does not count; empty if it counts.
 
     ``records`` are the cells of both runs.
@@ -144,7 +146,7 @@ def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Ch
         hint = "remove the entry, or correct its selectors"
         raise UsageError(*(Problem(where=policy.flakes[bit].place, what=what, hint=hint) for bit in idle))
 
-    def reason(change: Change) -> str:
+    def reason(change: CellChange) -> str:
         its = matching.get(change.cell, ())
         return next((flake.reason for flake in its if change.after in flake.verdicts), "")
 
@@ -154,7 +156,7 @@ def flake_reasons(policy: GatePolicy, records: Iterable[Record]) -> Callable[[Ch
 def _apart(entry: dict[str, Any], general: dict[str, Any], place: str) -> Apart:
     own = entry.get("limits", {})
     enter = {**general.get("enter", {}), **own.get("enter", {})}
-    limits = msgspec.convert({**general, **own, "enter": enter}, Limits)
+    limits = msgspec.convert({**general, **own, "enter": enter}, GateLimits)
     return Apart(
         globs=tuple(one_or_more(entry["target"])),
         its=TargetLimits(limits=limits, owner=entry.get("owner", "")),

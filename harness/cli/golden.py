@@ -18,16 +18,16 @@ from harness.core.errors import (
     UsageError,
     valid_names,
 )
-from harness.corpus.derived import prune_derived
+from harness.corpus.derived_models import prune_derived
 from harness.data_files import data_root
-from harness.golden.kept import prune_goldens
+from harness.golden.golden_list import prune_goldens
 from harness.golden.provenance import provenance
 from harness.golden.recording import Recorder
 from harness.plan.target import Runtime
 from harness.studies.record_goldens import record_goldens
-from harness.studies.verify_goldens import Outcome, verify_kept, verify_recording
+from harness.studies.verify_goldens import GoldenOutcome, verify_kept, verify_recording
 
-_UNCHANGED: frozenset[Outcome] = frozenset({"same", "unrepeatable", "refused_before_too"})
+_UNCHANGED: frozenset[GoldenOutcome] = frozenset({"same", "unrepeatable", "refused_before_too"})
 
 
 def record(matrix: Path, *, model: list[str], out: Path | None, as_json: bool) -> int:

@@ -8,16 +8,16 @@ from harness.cli.output import wrapped
 from harness.core.errors import one_line
 from harness.golden.movement import Movement
 from harness.golden.provenance import provenance
-from harness.golden.recording import CrossCheck, Result
-from harness.run.summary import WIDTH
+from harness.golden.recording import CrossCheck, RecordingResult
+from harness.run.run_summary import WIDTH
 from harness.studies.ask import ModelNote
 from harness.studies.record_goldens import Recorded
-from harness.studies.verify_goldens import Check, Outcome, Verified
+from harness.studies.verify_goldens import GoldenOutcome, GoldenVerification, Verified
 
 _LISTED = 10
 """Lines of a list at most; `--json` has all."""
 
-_OUTCOMES: dict[Outcome, str] = {
+_OUTCOMES: dict[GoldenOutcome, str] = {
     "moved": "moved",
     "unrepeatable": "moved, not repeatable",
     "refused": "now refused",
@@ -47,7 +47,7 @@ def recorded_lines(found: Recorded) -> Iterator[str]:
 
 def verified_lines(found: Verified) -> Iterator[str]:
     """Yield the result of verifying goldens: a group for each provenance, then the exceptions."""
-    groups: dict[tuple[tuple[str, str], ...], list[Check]] = {}
+    groups: dict[tuple[tuple[str, str], ...], list[GoldenVerification]] = {}
     for check in found.checks:
         groups.setdefault(tuple(sorted(check.since.items())), []).append(check)
     for since, checks in groups.items():
@@ -60,7 +60,7 @@ def verified_lines(found: Verified) -> Iterator[str]:
         yield "interrupted: the rest was not verified"
 
 
-def _group(since: Mapping[str, str], now: str, checks: Sequence[Check]) -> Iterator[str]:
+def _group(since: Mapping[str, str], now: str, checks: Sequence[GoldenVerification]) -> Iterator[str]:
     counts = Counter(check.outcome for check in checks)
     counted = [f"{counts['same']:,} the same"]
     counted += [f"{counts[outcome]:,} {words}" for outcome, words in _OUTCOMES.items() if counts[outcome]]
@@ -84,7 +84,7 @@ def _group(since: Mapping[str, str], now: str, checks: Sequence[Check]) -> Itera
             yield from _list(words, some)
 
 
-def _moved(checks: Sequence[Check]) -> Iterator[str]:
+def _moved(checks: Sequence[GoldenVerification]) -> Iterator[str]:
     yield _row("  moved", ("max_abs", "max_rel", "bits", "headroom"))
     for check in checks:
         yield f"  {one_line(check.model, WIDTH - 2)}"
@@ -110,14 +110,14 @@ def _movement(movement: Movement) -> Iterator[str]:
 
 def _cross_checks(checks: Mapping[str, Sequence[CrossCheck]]) -> Iterator[str]:
     """Yield how many goldens each reference confirms, then the models for which a reference differs."""
-    counts: dict[str, Counter[Result]] = {}
+    counts: dict[str, Counter[RecordingResult]] = {}
     differing: dict[str, list[tuple[str, str]]] = {}
     for model, of_model in checks.items():
         for check in of_model:
             counts.setdefault(check.by, Counter())[check.result] += 1
             if check.result == "differs":
                 differing.setdefault(check.by, []).append((model, check.message))
-    results: tuple[Result, ...] = get_args(Result)
+    results: tuple[RecordingResult, ...] = get_args(RecordingResult)
     if counts:
         yield _row("  cross-checked with", results)
     for by, found in counts.items():

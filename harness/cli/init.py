@@ -9,10 +9,10 @@ from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK, UsageError
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.writing import write_new, writing
-from harness.corpus.walk import find_models, model_folders
+from harness.corpus.model_folder import find_models, model_folders
 from harness.plan.target import from_here
 from harness.report.figures import plural
-from harness.studies.doctor import Row, examine
+from harness.studies.usable_providers import DoctorRow, examine
 
 
 def init(out: Path, *, plugins: list[str]) -> int:
@@ -52,7 +52,7 @@ def plugins_from_here(plugins: Sequence[str]) -> list[str]:
     return [from_here(plugin, Path.cwd()) for plugin in expanded]
 
 
-def examine_here(where: str, plugins: Sequence[str] = ()) -> tuple[Row, ...]:
+def examine_here(where: str, plugins: Sequence[str] = ()) -> tuple[DoctorRow, ...]:
     """Try the providers of this machine, and plugins; ``where`` names the command in an error."""
     rows = examine(None, notify, plugins)
     if not any(row.computes for row in rows):

@@ -15,7 +15,7 @@ from harness.core.errors import (
     HarnessError,
     UncontainedError,
 )
-from harness.core.text import visible
+from harness.core.visible_text import visible
 
 
 @lasting_output()

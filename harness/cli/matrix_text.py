@@ -8,9 +8,9 @@ from pathlib import Path
 
 from harness.core.errors import UsageError
 from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.core.writing import write_new
-from harness.studies.doctor import ABSENT, Row
+from harness.studies.usable_providers import ABSENT, DoctorRow
 
 HEAD = """\
 # Written by `ep-harness init` for what can be used on this machine. Every key: docs/reference/matrix.md.
@@ -59,7 +59,7 @@ _LONGEST = 100
 """Length of a short name; a target's name leaves room for a place and a number."""
 
 
-def matrix_of(rows: Sequence[Row], head: str = HEAD) -> Iterator[str]:
+def matrix_of(rows: Sequence[DoctorRow], head: str = HEAD) -> Iterator[str]:
     """Yield the lines of a matrix file with a target for each usable provider; ``head`` names its models."""
     yield head
     usable = [row for row in rows if row.computes]
@@ -100,7 +100,7 @@ def short_name(provider: str) -> str:
     return name[:_LONGEST] or "target"
 
 
-def target_names(rows: Iterable[Row]) -> list[str]:
+def target_names(rows: Iterable[DoctorRow]) -> list[str]:
     """Return a short name for each row; all are different."""
     names: list[str] = []
     for row in rows:
@@ -114,7 +114,7 @@ def _key(name: str) -> str:
     return name if is_bare else toml(name)
 
 
-def _target(name: str, row: Row) -> Iterator[str]:
+def _target(name: str, row: DoctorRow) -> Iterator[str]:
     for remark in row.remarks:
         yield from _comment(remark)
     yield from target_lines(name, row.provider, plugin=row.plugin, options=row.options, env=row.env)

@@ -8,12 +8,18 @@ from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Usage
 from harness.core.facts import CPU_PROVIDER
 from harness.core.record import Record
 from harness.report.diff import read_side
-from harness.report.operator_list import Compared, Comparison, Outcome, compare_list, read_operator_list
+from harness.report.operator_list import (
+    EntryOutcome,
+    EntryResult,
+    ListComparison,
+    compare_list,
+    read_operator_list,
+)
 
 _SHOWN = 30
 """Operators without an entry that are printed; JSON has all."""
 
-_ORDER: tuple[Outcome, ...] = ("wrong", "not placed", "partly", "not tried", "right")
+_ORDER: tuple[EntryOutcome, ...] = ("wrong", "not placed", "partly", "not tried", "right")
 
 
 def operators(run: Path, listed: Path, *, target: str | None, as_json: bool) -> int:
@@ -48,7 +54,7 @@ def _target(records: Sequence[Record], run: Path, wanted: str | None) -> str:
     return chosen[0]
 
 
-def _lines(found: Comparison) -> Iterator[str]:
+def _lines(found: ListComparison) -> Iterator[str]:
     counts = ", ".join(
         f"{sum(one.outcome == outcome for one in found.entries)} {outcome}" for outcome in _ORDER
     )
@@ -67,7 +73,7 @@ def _lines(found: Comparison) -> Iterator[str]:
         yield f"  {len(found.unlisted) - _SHOWN} more: --json"
 
 
-def _about(one: Compared) -> Sequence[str]:
+def _about(one: EntryResult) -> Sequence[str]:
     entry = one.entry
     ranks = f"rank {' '.join(map(str, entry.ranks))}" if entry.ranks else ""
     opset = f"opset {entry.opset}" if entry.opset else ""

@@ -8,7 +8,7 @@ from harness import __version__
 from harness.cli.command import Aim, Registered, run_parsed
 from harness.cli.commands import OWN, foreign_command, foreign_names, own_command, own_commands
 from harness.core.errors import UsageError, one_line
-from harness.core.text import visible
+from harness.core.visible_text import visible
 
 _WIDTH = 80
 _AIMS: dict[Aim, str] = {

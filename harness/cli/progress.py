@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from harness.core.record import Record
-from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
+from harness.core.visible_text import visible
 from harness.engine.events import PlaceChanged, TargetReady
-from harness.report.cell import command_of
-from harness.run.summary import no_evidence, remarks, table
-from harness.run.tally import Tally, TargetRow
+from harness.report.report_cell import command_of
+from harness.run.run_summary import no_evidence, remarks, totals_table
+from harness.run.tally import Tally, TargetTotals
 
 _SHOWN_UNEXPECTED = 20
 """Unexpected cells with a line of their own; the report has all."""
@@ -125,7 +125,7 @@ class Progress:
 
     def summary(self, tally: Tally) -> None:
         """Print the table of all targets, then anything unusual."""
-        for line in table(tally.rows()):
+        for line in totals_table(tally.rows()):
             self.say(line)
         for word, line in remarks(tally.rows()):
             self.explain(word, line)
@@ -178,7 +178,7 @@ def _conclusion(tally: Tally) -> str:
     return f"every verdict is {rest}"
 
 
-def _counts(row: TargetRow) -> str:
+def _counts(row: TargetTotals) -> str:
     colours = {Family.PASSED: "green", Family.FAILED: "red", Family.UNTESTED: "blue"}
     families = row.families
     return " ".join(

@@ -14,8 +14,8 @@ from harness.cli.output import notify, print_lines, print_result
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.report.diff import Comparison, compare_runs
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gate_github, gate_lines
-from harness.report.gate import has_answers, judge
-from harness.report.history import History
+from harness.report.gate import has_answers, judge_changes
+from harness.report.history_file import History
 from harness.report.side_by_side import is_over_time
 
 _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
@@ -39,7 +39,7 @@ def report(
     **months: Unpack[Months],
 ) -> int:
     """Render one run, or several as one, or the runs of months, and print the paths of the written files."""
-    from harness.report.publish import write_report  # its templates take 0.1 s to import
+    from harness.report.report_files import write_report  # its templates take 0.1 s to import
 
     names = [name.strip() for name in formats.split(",")]
     side_by_side = baseline is not None or history is not None
@@ -94,7 +94,7 @@ def gate(
         what = "no cell of the new run has answers of a task"
         raise UsageError.at("min_agreement", what, "name the task of a model: agree, in [[model]]")
     records = (record for side in (compared.old, compared.new) for _, record in side.records)
-    judgement = judge(found, limits, flake_reasons(chosen, records), tested, apart)
+    judgement = judge_changes(found, limits, flake_reasons(chosen, records), tested, apart)
     told = {"judgement": judgement, "diff": found}
     print_result(told, gate_lines(found, judgement), as_json=as_json)
     if not as_json and (github or os.environ.get("GITHUB_ACTIONS") == "true"):

@@ -128,7 +128,7 @@ def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> N
 
 def _report(folder: Path, shown: Progress) -> bool:
     """Write the report; False if an exception of the harness prevents it."""
-    from harness.report.publish import write_report  # its templates take 0.05 s to import
+    from harness.report.report_files import write_report  # its templates take 0.05 s to import
 
     try:
         shown.say(f"report   {write_report([folder], folder / 'report')[0]}")

@@ -41,7 +41,7 @@ def _declare(options: Options) -> Run:
     return run
 
 
-RUN = Command(
+_RUN = Command(
     name="run",
     summary="run a matrix: live progress, records, report",
     aim="begin",

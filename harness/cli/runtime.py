@@ -9,7 +9,7 @@ from harness.cli.output import DAY_S, MIB, print_lines, print_result
 from harness.core.errors import EXIT_OK, EXIT_USAGE
 from harness.plan.matrix import read_matrix
 from harness.plan.target import Runtime, is_path
-from harness.runtimes.environments import Kept, build, is_built, kept, prune
+from harness.runtimes.environments import KeptEnvironment, build, is_built, kept, prune_environments
 from harness.runtimes.installer import InstallError
 
 
@@ -45,7 +45,7 @@ def build_runtimes(what: Sequence[str], *, python: str | None) -> int:
 def prune_runtimes(*, older_than_days: float) -> int:
     """Remove the runtimes that have not been used for this many days."""
     gone = []
-    for one in prune(older_than_s=older_than_days * DAY_S):
+    for one in prune_environments(older_than_s=older_than_days * DAY_S):
         gone.append(one)
         print_lines([f"removed  {_row(one)}"])
     print_lines([f"removed  {_total(gone)}" if gone else "nothing to remove"])
@@ -62,7 +62,7 @@ def _runtimes(what: Sequence[str], python: str | None) -> Iterator[Runtime]:
         yield Runtime(packages=tuple(named), python_version=python)
 
 
-def _row(one: Kept) -> str:
+def _row(one: KeptEnvironment) -> str:
     if one.manifest is None:
         return f"{one.key}  (its manifest cannot be read)"
     used = dt.datetime.fromtimestamp(one.used_at, dt.UTC).strftime("%Y-%m-%d %H:%M")
@@ -71,6 +71,6 @@ def _row(one: Kept) -> str:
     return f"{one.key}  {python:<14} {size:>8}  used {used}  {', '.join(one.manifest.requirements)}"
 
 
-def _total(found: Sequence[Kept]) -> str:
+def _total(found: Sequence[KeptEnvironment]) -> str:
     nbytes = sum(one.manifest.nbytes for one in found if one.manifest)
     return f"{len(found)} runtime{'' if len(found) == 1 else 's'}, {nbytes / MIB:,.0f} MiB"

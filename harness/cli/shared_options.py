@@ -8,7 +8,7 @@ from harness.cli.values import days
 
 if TYPE_CHECKING:
     from harness.cli.selection import Selected
-    from harness.cli.targets import Request, Tested
+    from harness.cli.targets import ProviderRequest, Tested
 
 MATRIX = "matrix file (TOML); `ep-harness init` writes one"
 RUN = "run folder, or a folder of run folders, which count as one"
@@ -137,11 +137,11 @@ class ProviderSettings:
         *,
         env: Argument[list[str]] | None = None,
         place: PlaceOptions | None = None,
-    ) -> "Request":
+    ) -> "ProviderRequest":
         """Return a provider with the settings that were given, to be tested with models."""
-        from harness.cli.targets import Request, Tested
+        from harness.cli.targets import ProviderRequest, Tested
 
-        return Request(
+        return ProviderRequest(
             provider=provider,
             plugin=given[self.plugin],
             options=given[self.options],

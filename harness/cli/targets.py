@@ -10,14 +10,14 @@ import msgspec
 from harness.cli.init import examine_here, plugins_from_here
 from harness.cli.matrix_text import matrix_of, short_name, target_lines, toml
 from harness.cli.output import notify
-from harness.cli.web import Place, provider_named, require, runtime_lines
+from harness.cli.web import WebRuntime, provider_named, require, runtime_lines
 from harness.core.errors import Problem, UsageError
 from harness.core.scenario import GENERATE
 from harness.plan.matrix import Matrix, matrix_from, read_matrix
 
-SUITE = "onnx-node"
+_SUITE = "onnx-node"
 
-HERE = "this machine"
+THIS_MACHINE = "this machine"
 """Replaces the matrix file's path if the targets are the providers found here."""
 
 _ARGUMENTS = {
@@ -78,7 +78,7 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
             return
         yield "[models]"
         if self.suites or not self.folders:
-            yield f"suites = {toml(self.suites or [SUITE])}"
+            yield f"suites = {toml(self.suites or [_SUITE])}"
         if self.folders:
             # A folder is relative to the working folder, not to the matrix file.
             yield f"folders = {toml(str(Path(folder).absolute()) for folder in self.folders)}"
@@ -100,7 +100,7 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
         yield ""
 
 
-class Request(msgspec.Struct, frozen=True, kw_only=True):
+class ProviderRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A provider and its use, from the command line.
 
     Attributes:
@@ -119,7 +119,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     options: Sequence[str] = ()
     device: Sequence[str] = ()
     env: Sequence[str] = ()
-    place: Place | None = None
+    place: WebRuntime | None = None
     software_gpu: bool = False
     models: Tested = Tested()
 
@@ -157,7 +157,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         yield ""
 
 
-def in_its_place(request: Request) -> Request:
+def in_its_place(request: ProviderRequest) -> ProviderRequest:
     """Return a request with onnxruntime's name of the provider if it is for a browser or Node.js.
 
     Else unchanged.
@@ -174,7 +174,7 @@ def in_its_place(request: Request) -> Request:
     return msgspec.structs.replace(request, provider=provider)
 
 
-def wanted_matrix(request: Request) -> Matrix:
+def wanted_matrix(request: ProviderRequest) -> Matrix:
     """Return a matrix with the requested targets, each with all of its axes; its models do not matter.
 
     Tolerances do matter, and a matrix file has its own.
@@ -189,8 +189,8 @@ def wanted_matrix(request: Request) -> Matrix:
         targets = tuple(msgspec.structs.replace(one, axes=matrix.axes | one.axes) for one in matrix.targets)
         return msgspec.structs.replace(matrix, axes={}, targets=targets)
     notify("looking for providers that work here; name a provider or a matrix file to skip this ...")
-    text = "\n".join(matrix_of(examine_here(HERE), "\n".join(request.models.lines())))
-    return matrix_from(tomllib.loads(text), Path(HERE))
+    text = "\n".join(matrix_of(examine_here(THIS_MACHINE), "\n".join(request.models.lines())))
+    return matrix_from(tomllib.loads(text), Path(THIS_MACHINE))
 
 
 @contextmanager

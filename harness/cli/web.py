@@ -10,12 +10,12 @@ from harness.runtimes.installer import InstallError
 from harness.runtimes.javascript import BROWSERS, find_browser, find_node
 from harness.runtimes.npm import Npm
 
-Place = Literal["browser", "node"]
+WebRuntime = Literal["browser", "node"]
 
-PACKAGES: dict[Place, str] = {"browser": "onnxruntime-web@1.30.0", "node": "onnxruntime-node@1.30.0"}
+PACKAGES: dict[WebRuntime, str] = {"browser": "onnxruntime-web@1.30.0", "node": "onnxruntime-node@1.30.0"}
 """The packages to install, in the release with which these pages and matrices were tried."""
 
-PROVIDERS: dict[Place, dict[str, str]] = {
+PROVIDERS: dict[WebRuntime, dict[str, str]] = {
     "browser": {
         "wasm": "CPUExecutionProvider",
         "webgpu": "WebGpuExecutionProvider",
@@ -47,7 +47,7 @@ _SLOW_S = 300
 _DEBIAN = "on Debian: apt-get install nodejs npm chromium"
 
 
-def provider_named(name: str, place: Place) -> str:
+def provider_named(name: str, place: WebRuntime) -> str:
     """Return onnxruntime's name of a provider, from it or from that in JavaScript, such as ``webgpu``."""
     known = PROVIDERS[place]
     if name in known.values():
@@ -73,7 +73,7 @@ def browser_here() -> str:
     raise InstallError(f"there is no browser; looked for {programs}")
 
 
-def require(place: Place) -> None:
+def require(place: WebRuntime) -> None:
     """Refuse to begin if a program is missing."""
     needed: list[Callable[[], object]] = [find_node, Npm().program]
     if place == "browser":
@@ -88,7 +88,7 @@ def require(place: Place) -> None:
         raise UsageError.at(f"--{place}", "; ".join(problems), _DEBIAN if shutil.which("apt-get") else "")
 
 
-def runtime_lines(place: Place, *, software_gpu: bool) -> Iterator[str]:
+def runtime_lines(place: WebRuntime, *, software_gpu: bool) -> Iterator[str]:
     """Yield the lines of a target that set where it runs.
 
     Raises:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from harness.conformance.level import Result, Standing
+from harness.conformance.level import ProfileResult, Standing
 from harness.conformance.submission import Level, ProfileRef
 
 STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
@@ -53,7 +53,7 @@ class Attestation(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     predicate: TestResult
 
 
-def attestation_of(files: Mapping[str, bytes], profile: ProfileRef, result: Result) -> Attestation:
+def attestation_of(files: Mapping[str, bytes], profile: ProfileRef, result: ProfileResult) -> Attestation:
     """Return the attestation of a submission's files, without signatures, for the result of a profile."""
     return Attestation(
         type_=STATEMENT_TYPE,
@@ -75,5 +75,5 @@ def attestation_of(files: Mapping[str, bytes], profile: ProfileRef, result: Resu
     )
 
 
-def _labels(result: Result, *standings: Standing) -> tuple[str, ...]:
+def _labels(result: ProfileResult, *standings: Standing) -> tuple[str, ...]:
     return tuple(one.label for one in result.cases if one.required and one.standing in standings)

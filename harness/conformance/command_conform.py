@@ -8,7 +8,7 @@ import msgspec
 
 from harness.cli.output import print_lines
 from harness.cli.run import run
-from harness.cli.targets import Request
+from harness.cli.targets import ProviderRequest
 from harness.conformance.command_conform_matrix import (
     Wanted,
     wanted_here,
@@ -21,14 +21,14 @@ from harness.conformance.level import case_label
 from harness.conformance.submission import Level
 from harness.conformance.submit import (
     Claim,
-    Finished,
+    ProfileRun,
     Submission,
     signed_by_sigstore,
     signed_by_ssh,
     submission_of,
     write_submission,
 )
-from harness.conformance.verify.finding import Weight
+from harness.conformance.verify.finding import FindingWeight
 from harness.conformance.waivers import load_waivers
 from harness.core.errors import (
     EXIT_INCOMPLETE,
@@ -46,7 +46,7 @@ from harness.profiles.suite import open_profile
 from harness.run.run_folder import RECORDS, default_folder
 
 
-class Asked(Request, frozen=True, kw_only=True):
+class Asked(ProviderRequest, frozen=True, kw_only=True):
     """The arguments of the command, except its folder; with a matrix ``provider`` is a target's name.
 
     Attributes:
@@ -96,7 +96,7 @@ def conform(asked: Asked, *, out: Path | None) -> int:
         write_submission(submission, folder)  # a result is kept even if it cannot be signed
     outcome = verified(folder)
     print_lines(["", *summary(submission, folder, outcome, now.date())])
-    if code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or outcome.startswith(Weight.REFUSED):
+    if code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or outcome.startswith(FindingWeight.REFUSED):
         return EXIT_INCOMPLETE
     return EXIT_OK if submission.result.level is Level.CONFORMANT else EXIT_UNEXPECTED
 
@@ -153,11 +153,11 @@ def wanted_of(asked: Asked) -> Wanted:
     return wanted_of_request(asked) if has_settings else wanted_here(asked)
 
 
-def finished_run(wanted: Wanted, folder: Path, told: Sequence[str]) -> Finished:
+def finished_run(wanted: Wanted, folder: Path, told: Sequence[str]) -> ProfileRun:
     """Return a run with its records, whether or not it came to its end."""
     info = msgspec.json.decode((folder / "run.json").read_bytes(), type=RunInfo)
     lines = (folder / RECORDS).read_bytes().splitlines()
-    return Finished(
+    return ProfileRun(
         target=wanted.name,
         provider=wanted.provider,
         info=info,

@@ -10,7 +10,7 @@ import msgspec
 from harness.catalog.catalog import find_provider
 from harness.cli.matrix_text import toml, write_new_matrix
 from harness.cli.output import notify
-from harness.cli.targets import Request, in_its_place, naming_arguments
+from harness.cli.targets import ProviderRequest, in_its_place, naming_arguments
 from harness.conformance.profile_matrix import profile_table
 from harness.core.errors import UsageError, valid_names
 from harness.plan.matrix import matrix_from, read_matrix
@@ -33,7 +33,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...]
 
 
-def wanted_of_request(request: Request) -> Wanted:
+def wanted_of_request(request: ProviderRequest) -> Wanted:
     """Return the target of a provider named on the command line."""
     request = in_its_place(request)
     text = request.matrix_text()
@@ -56,7 +56,7 @@ def wanted_of_matrix(name: str, file: Path) -> Wanted:
     return Wanted(name=name, provider=target.provider[0], lines=tuple(_target_lines(target)))
 
 
-def wanted_here(request: Request) -> Wanted:
+def wanted_here(request: ProviderRequest) -> Wanted:
     """Return a provider with the settings with which it computes something here, as `doctor` finds them.
 
     If it computes nothing, return it unchanged: the run then reports why.
@@ -64,7 +64,7 @@ def wanted_here(request: Request) -> Wanted:
     known = find_provider(request.provider)
     if known is None or known.name != request.provider or not (known.probes or known.plugin_packages):
         return wanted_of_request(request)
-    from harness.studies.doctor import examine_provider  # an engine takes 0.2 s to import
+    from harness.studies.usable_providers import examine_provider  # an engine takes 0.2 s to import
 
     row = examine_provider(request.provider, notify)
     if row is None or not row.computes:

@@ -9,12 +9,12 @@ from harness.cli.output import wrapped
 from harness.conformance.level import Standing
 from harness.conformance.submission import Level, Totals
 from harness.conformance.submit import Submission
-from harness.conformance.verify.finding import Weight
-from harness.conformance.verify.verify import verify
+from harness.conformance.verify.finding import FindingWeight
+from harness.conformance.verify.verification import verify_submissions
 from harness.conformance.waivers import covers
 from harness.profiles.profile import JOINT
 
-MOST_NAMED = 8
+_MOST_NAMED = 8
 """Largest number of named cases of a kind; the statement has all."""
 
 _MEANINGS = {
@@ -32,8 +32,8 @@ _COUNTS = ("cases", "passed", "missing", "failed", "open")
 
 def verified(folder: Path) -> str:
     """Return the result of verifying a submission, in one line."""
-    (found,) = verify([folder])
-    reasons = [f"{one.where}: {one.what}" for one in found.findings if one.weight is not Weight.NOTED]
+    (found,) = verify_submissions([folder])
+    reasons = [f"{one.where}: {one.what}" for one in found.findings if one.weight is not FindingWeight.NOTED]
     more = f"; and {len(reasons) - 1} more" if len(reasons) > 1 else ""
     return f"{found.outcome}: {reasons[0]}{more}" if reasons else found.outcome
 
@@ -82,6 +82,6 @@ def _table(features: dict[str, Totals], claims: tuple[str, ...]) -> Iterator[str
 
 
 def _named(labels: list[str]) -> Iterator[str]:
-    yield from labels[:MOST_NAMED]
-    if len(labels) > MOST_NAMED:
-        yield f"and {len(labels) - MOST_NAMED} more"
+    yield from labels[:_MOST_NAMED]
+    if len(labels) > _MOST_NAMED:
+        yield f"and {len(labels) - _MOST_NAMED} more"

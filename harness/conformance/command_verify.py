@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from harness.cli.output import print_result
 from harness.conformance.submission import STATEMENT
 from harness.conformance.verify.opening import submissions_in
-from harness.conformance.verify.text import json_of, lines_of, markdown_of
-from harness.conformance.verify.verify import verify as verify_all
+from harness.conformance.verify.verification import verify_submissions as verify_all
+from harness.conformance.verify.verification_text import json_of, markdown_of, submission_lines
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 from harness.core.writing import write_aside, writing
 
@@ -43,7 +43,7 @@ def verify(
     if markdown is not None:
         with writing(markdown, hint=""):
             write_aside(markdown, markdown_of(done))
-    lines = (line for one in done for line in lines_of(one))
+    lines = (line for one in done for line in submission_lines(one))
     print_result(json_of(done), lines, as_json=as_json)
     return EXIT_OK if all(one.outcome == "verified" for one in done) else EXIT_UNEXPECTED
 

@@ -12,14 +12,14 @@ import msgspec
 from harness.cli.run import run
 from harness.conformance.command_conform import Asked, finished_run, wanted_of
 from harness.conformance.command_conform_matrix import Wanted, write_matrix
-from harness.conformance.environment import environment_of
-from harness.conformance.scrub import scrubbed
 from harness.conformance.submission import STATEMENT
-from harness.conformance.submit import Finished
+from harness.conformance.submission_scrub import scrubbed
+from harness.conformance.submit import ProfileRun
+from harness.conformance.submitted_environment import submitted_environment_of
+from harness.conformance.verify.case_rerun import drawn_cases, other_fields, rerun_findings
 from harness.conformance.verify.finding import Finding, finding
-from harness.conformance.verify.frozen import frozen_cases
-from harness.conformance.verify.rerun import drawn_cases, other_fields, rerun_findings
-from harness.conformance.verify.verify import Verification
+from harness.conformance.verify.frozen_cases import frozen_cases
+from harness.conformance.verify.verification import Verification
 from harness.profiles.profile import Profile, load_profile, profiles_folder
 
 
@@ -41,13 +41,13 @@ def rerun(done: Verification, share: float, seed: int | None, target: Asked) -> 
     with tempfile.TemporaryDirectory(prefix="ep-harness-rerun-") as folder:
         finished = _run(profile, drawn, wanted, Path(folder) / "run")
     fingerprint = scrubbed(dict(finished.info.targets.get(wanted.name, {})))
-    here = environment_of(wanted.provider, fingerprint)
+    here = submitted_environment_of(wanted.provider, fingerprint)
     frozen = frozen_cases(profile, profiles_folder() / f"{profile.label}.zip")
     other = other_fields(done.statement.environment, here)
     return _with(done, rerun_findings(profile, frozen, done.records, finished.records, other, seed))
 
 
-def _run(profile: Profile, drawn: Profile, wanted: Wanted, folder: Path) -> Finished:
+def _run(profile: Profile, drawn: Profile, wanted: Wanted, folder: Path) -> ProfileRun:
     models = {case.name for case in drawn.cases}
     without = sorted({case.name for case in profile.cases} - models)
     file = write_matrix(drawn, wanted, folder, without)

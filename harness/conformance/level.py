@@ -62,7 +62,7 @@ class CaseResult(msgspec.Struct, frozen=True, kw_only=True):
         return case_label(self.case)
 
 
-class Result(msgspec.Struct, frozen=True, kw_only=True):
+class ProfileResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a profile.
 
     Attributes:
@@ -97,7 +97,7 @@ def case_key(record: Record) -> tuple[str, str]:
     return record.model, record.axes.get("scenario", PLAIN)
 
 
-def result_of(profile: Profile, claims: Collection[str], records: Iterable[Record]) -> Result:
+def profile_result(profile: Profile, claims: Collection[str], records: Iterable[Record]) -> ProfileResult:
     """Return the level and totals of a result.
 
     Claims of several features at once count, too. A case without a record is open, and so is a case with
@@ -117,7 +117,7 @@ def result_of(profile: Profile, claims: Collection[str], records: Iterable[Recor
         CaseResult(case=case, verdict=_only(found.get(case.key, [])), required=case.feature in required)
         for case in profile.cases
     )
-    return Result(level=_level(cases), features=_totals(profile, cases), cases=cases)
+    return ProfileResult(level=_level(cases), features=_totals(profile, cases), cases=cases)
 
 
 def _only(verdicts: list[Verdict]) -> Verdict:

@@ -9,7 +9,7 @@ from pathlib import Path
 from harness.conformance.submission import SSH_NAMESPACE
 from harness.core.errors import HarnessError, UsageError, one_line
 
-LIMIT_S = 60.0
+_LIMIT_S = 60.0
 """Limit of a call of ``ssh-keygen``; a key with a touch or a passphrase waits for a person."""
 
 
@@ -120,12 +120,12 @@ def _ssh_keygen(
 ) -> subprocess.CompletedProcess[bytes]:
     command = ["ssh-keygen", "-Y", action, *arguments]
     try:
-        return subprocess.run(command, input=content, capture_output=True, check=False, timeout=LIMIT_S)  # noqa: S603 - no shell
+        return subprocess.run(command, input=content, capture_output=True, check=False, timeout=_LIMIT_S)  # noqa: S603 - no shell
     except FileNotFoundError as error:
         hint = "install OpenSSH 8.2 or newer"
         raise UsageError.at(where, "there is no ssh-keygen here", hint) from error
     except subprocess.TimeoutExpired as error:
-        what = f"ssh-keygen gave no answer in {LIMIT_S:.0f} s"
+        what = f"ssh-keygen gave no answer in {_LIMIT_S:.0f} s"
         raise UsageError.at(where, what, "put the key into ssh-agent") from error
 
 

@@ -20,11 +20,11 @@ import msgspec
 
 from harness.core.json_schema import json_schema_of
 
-SCHEMA = 1
+STATEMENT_SCHEMA = 1
 
 STATEMENT = "statement.json"
-RECORDS = "records.jsonl"
-RUN = "run.json"
+SUBMITTED_RECORDS = "records.jsonl"
+SUBMITTED_RUN = "run.json"
 WAIVERS = "waivers.toml"
 LOG = "logs/run.txt"
 ATTESTATION = "attestation.json"
@@ -72,7 +72,7 @@ class Product(msgspec.Struct, frozen=True, kw_only=True):
     contact: str = ""
 
 
-class Environment(msgspec.Struct, frozen=True, kw_only=True):
+class SubmittedEnvironment(msgspec.Struct, frozen=True, kw_only=True):
     """The environment of the run, as the agent reports it in ``run.json``.
 
     Attributes:
@@ -170,7 +170,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     schema: int
     created: str
     product: Product
-    environment: Environment
+    environment: SubmittedEnvironment
     harness: Harness
     profile: ProfileRef
     claims: tuple[str, ...]

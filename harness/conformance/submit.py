@@ -9,20 +9,18 @@ from typing import Any
 import msgspec
 
 from harness.conformance.attestation import attestation_of
-from harness.conformance.environment import environment_of, version_of
-from harness.conformance.identity import this_harness
-from harness.conformance.level import Result, result_of
-from harness.conformance.scrub import scrubbed, without_folders
+from harness.conformance.harness_identity import this_harness
+from harness.conformance.level import ProfileResult, profile_result
 from harness.conformance.signing import sigstore_sign, ssh_sign
 from harness.conformance.submission import (
     ATTESTATION,
     LOG,
-    RECORDS,
-    RUN,
-    SCHEMA,
     SIGSTORE_BUNDLE,
     SSH_SIGNATURE,
     STATEMENT,
+    STATEMENT_SCHEMA,
+    SUBMITTED_RECORDS,
+    SUBMITTED_RUN,
     WAIVERS,
     Product,
     ProfileRef,
@@ -30,10 +28,12 @@ from harness.conformance.submission import (
     Waiver,
     encode_part,
 )
+from harness.conformance.submission_scrub import scrubbed, without_folders
+from harness.conformance.submitted_environment import submitted_environment_of, version_of
 from harness.core.errors import one_line
 from harness.core.record import Record, encode_record
 from harness.core.run_info import RunInfo
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.core.writing import writing
 from harness.profiles.profile import Profile
 
@@ -63,7 +63,7 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...] = ()
 
 
-class Finished(msgspec.Struct, frozen=True, kw_only=True):
+class ProfileRun(msgspec.Struct, frozen=True, kw_only=True):
     """A run of a profile on one target.
 
     Attributes:
@@ -82,24 +82,24 @@ class Finished(msgspec.Struct, frozen=True, kw_only=True):
 class Submission(msgspec.Struct, frozen=True, kw_only=True):
     """A submission: its result, its statement, and path -> content of its files, without a signature."""
 
-    result: Result
+    result: ProfileResult
     statement: Statement
     files: dict[str, bytes]
 
 
-def submission_of(claim: Claim, run: Finished, now: dt.datetime) -> Submission:
+def submission_of(claim: Claim, run: ProfileRun, now: dt.datetime) -> Submission:
     """Return the submission of a run, complete or not; missing cases are open. ``now`` has a time zone.
 
     Raises:
         ValueError: A claimed feature is not one of the profile.
     """
     claim = msgspec.structs.replace(claim, features=claim.profile.closed(claim.features))
-    result = result_of(claim.profile, claim.features, run.records)
+    result = profile_result(claim.profile, claim.features, run.records)
     statement = _statement(claim, run, result, now)
     files = {
         STATEMENT: encode_part(statement),
-        RECORDS: b"".join(sorted_lines(run.records)),
-        RUN: _run_json(run.info),
+        SUBMITTED_RECORDS: b"".join(sorted_lines(run.records)),
+        SUBMITTED_RUN: _run_json(run.info),
         LOG: "".join(f"{visible(without_folders(line))}\n" for line in run.told).encode(),
     }
     if claim.waivers:
@@ -151,14 +151,14 @@ def sorted_lines(records: Sequence[Record]) -> list[bytes]:
     return [encode_record(msgspec.structs.replace(record, artifacts="")) + b"\n" for record in ordered]
 
 
-def _statement(claim: Claim, run: Finished, result: Result, now: dt.datetime) -> Statement:
+def _statement(claim: Claim, run: ProfileRun, result: ProfileResult, now: dt.datetime) -> Statement:
     # In the form of ``run.json``, so that a verification finds the same.
     fingerprint: dict[str, Any] = scrubbed(dict(run.info.targets.get(run.target, {})))
-    environment = environment_of(run.provider, fingerprint)
+    environment = submitted_environment_of(run.provider, fingerprint)
     profile = claim.profile
     name = f"{run.provider.removesuffix('ExecutionProvider')} execution provider"
     return Statement(
-        schema=SCHEMA,
+        schema=STATEMENT_SCHEMA,
         created=now.astimezone(dt.UTC).isoformat(timespec="seconds"),
         product=Product(
             vendor=_told(claim.vendor) or UNNAMED,

@@ -16,7 +16,7 @@ from harness.plan.matrix import read_toml
 _HEADER = re.compile(r"^[ \t]*\[\[[ \t]*waiver[ \t]*\]\]", re.MULTILINE)
 _ISSUE = re.compile(r"https?://[^\s/]+/\S*")
 
-EXAMPLE = """case, issue, expires and words; expires is a date such as 2027-03-31"""
+_EXAMPLE = """case, issue, expires and words; expires is a date such as 2027-03-31"""
 
 
 def load_waivers(path: Path, labels: tuple[str, ...]) -> tuple[Waiver, ...]:
@@ -30,7 +30,7 @@ def load_waivers(path: Path, labels: tuple[str, ...]) -> tuple[Waiver, ...]:
     lines = [text.count("\n", 0, found.start()) + 1 for found in _HEADER.finditer(text)]
     entries = table.get("waiver")
     if set(table) != {"waiver"} or not isinstance(entries, list):
-        raise UsageError.at(path, "expected [[waiver]] entries and nothing else", EXAMPLE)
+        raise UsageError.at(path, "expected [[waiver]] entries and nothing else", _EXAMPLE)
     waivers, problems = [], []
     for number, entry in enumerate(entries):
         line = lines[number] if len(lines) == len(entries) else None
@@ -38,10 +38,10 @@ def load_waivers(path: Path, labels: tuple[str, ...]) -> tuple[Waiver, ...]:
         try:
             waiver = msgspec.convert(entry, Waiver, strict=True)
         except msgspec.ValidationError as error:
-            problems.append(Problem(where=where, what=one_line(error), hint=EXAMPLE))
+            problems.append(Problem(where=where, what=one_line(error), hint=_EXAMPLE))
             continue
         if unknown := sorted(set(entry) - set(Waiver.__struct_fields__)):
-            problems.append(Problem(where=where, what=f"there is no key {unknown[0]!r}", hint=EXAMPLE))
+            problems.append(Problem(where=where, what=f"there is no key {unknown[0]!r}", hint=_EXAMPLE))
         problems += _faults(waiver, where, labels)
         waivers.append(waiver)
     if problems:
@@ -62,7 +62,7 @@ def _matcher(case: str) -> Callable[[str], bool]:
 def _faults(waiver: Waiver, where: str, labels: tuple[str, ...]) -> list[Problem]:
     problems = []
     if not _ISSUE.fullmatch(waiver.issue):
-        problems.append(Problem(where=where, what=f"issue is no URL: {waiver.issue!r}", hint=EXAMPLE))
+        problems.append(Problem(where=where, what=f"issue is no URL: {waiver.issue!r}", hint=_EXAMPLE))
     if not waiver.words.strip():
         problems.append(Problem(where=where, what="words are empty", hint="say why the case does not pass"))
     if not any(covers(waiver, label) for label in labels):

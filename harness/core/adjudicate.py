@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterable
 from typing import Literal
 
 from harness.core.compare import Comparison
-from harness.core.metrics import Measured, measure
+from harness.core.metrics import OutputFigures, measure_error
 from harness.core.output_metrics import OutputMetrics, relative_error
-from harness.core.reference import Adjudication, ReferenceDistance
+from harness.core.reference_answer import Adjudication, ReferenceDistance
 from harness.core.tolerance import EXACT, Tolerance, ToleranceFor
 from harness.core.value import STRING, Tensor, Value, leaves_of
 
@@ -26,7 +26,7 @@ _KEPT = (
 )
 """Fields of a row that a record keeps for a reference."""
 
-Named = Iterable[tuple[str, Value]]
+NamedOutputs = Iterable[tuple[str, Value]]
 """Outputs by name."""
 
 
@@ -66,7 +66,7 @@ def beyond_uncertainty(doubt: Comparison, *errors: Comparison) -> tuple[str, ...
 
 
 def adjudicate(
-    truth: Named, golden: Named, actual: Named, tolerance_for: ToleranceFor, by: str
+    truth: NamedOutputs, golden: NamedOutputs, actual: NamedOutputs, tolerance_for: ToleranceFor, by: str
 ) -> tuple[Adjudication, ...]:
     """Measure how far golden and result lie from a more precise answer, output by output.
 
@@ -102,7 +102,7 @@ def _of_output(
     if len(shapes) > 1 or STRING in {truth.dtype, golden.dtype}:
         return None
     tolerance = tolerance_for(golden.dtype)
-    of_golden, of_ep = measure(truth, golden, tolerance), measure(truth, actual, tolerance)
+    of_golden, of_ep = measure_error(truth, golden, tolerance), measure_error(truth, actual, tolerance)
     distances = _distance(of_golden), _distance(of_ep)
     if of_golden.special or distances[0] is None or distances[1] is None:
         return None
@@ -115,7 +115,7 @@ def _of_output(
     )
 
 
-def _distance(measured: Measured) -> float | None:
+def _distance(measured: OutputFigures) -> float | None:
     if measured.max_abs == 0.0:
         return 0.0
     bits = measured.delivered_bits
@@ -123,7 +123,7 @@ def _distance(measured: Measured) -> float | None:
 
 
 def _nearer(
-    of_golden: Measured, of_ep: Measured, golden: float, ep: float, tolerance: Tolerance
+    of_golden: OutputFigures, of_ep: OutputFigures, golden: float, ep: float, tolerance: Tolerance
 ) -> Literal["golden", "ep", "equal"]:
     if of_ep.special:  # NaN where the truth has a number, or the reverse
         return "golden"
@@ -139,5 +139,5 @@ def _nearer(
     return "equal"
 
 
-def _worst(measured: Measured) -> float:
+def _worst(measured: OutputFigures) -> float:
     return float("inf") if measured.headroom is None else measured.headroom

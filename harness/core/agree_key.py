@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from harness.core.agreement_kinds import KINDS
 from harness.core.errors import Problem, valid_names
-from harness.core.structure import Place, shown
+from harness.core.structure import FilePlace, shown
 
 FIRST_OUTPUT = ""
 """The key of a task that is given without an output's name."""
@@ -36,7 +36,7 @@ Finds = Callable[[str], bool]
 """Function that returns whether a module of this name exists."""
 
 
-def agree_problems(agree: object, place: Place, finds: Finds | None) -> Iterator[Problem]:
+def agree_problems(agree: object, place: FilePlace, finds: Finds | None) -> Iterator[Problem]:
     """Yield the problems of the parsed value of the key; values of a wrong type are ignored.
 
     ``finds`` is None for a file that travels with a model: it must not name code.
@@ -51,7 +51,7 @@ def agree_problems(agree: object, place: Place, finds: Finds | None) -> Iterator
                 yield from _in_task(task, place.key(output), finds)
 
 
-def _in_task(task: str, place: Place, finds: Finds | None) -> Iterator[Problem]:
+def _in_task(task: str, place: FilePlace, finds: Finds | None) -> Iterator[Problem]:
     stem, colon, number = task.partition(":")
     if is_function(task):
         module = stem.partition(".")[0]

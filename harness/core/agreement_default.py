@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 
-from harness.core.boxes import are_boxes, are_rows, roles_of
+from harness.core.box_matching import are_boxes, are_rows, roles_of
 from harness.core.value import Array, Tensor
 
 CLASSES = 300_000

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.boxes import IOU, Images, count_boxes
+from harness.core.box_matching import IOU, Images, count_boxes
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.value import STRING, Array, Floats, Tensor
 
@@ -26,7 +26,7 @@ BLANK = 0
 
 TOP = 5
 _TWO_ULP = 4.0
-"""Two units in the last place, in unit roundoffs, as ``harness.core.judged`` allows them anywhere."""
+"""Two units in the last place, in unit roundoffs, as ``harness.core.judge_output`` allows them anywhere."""
 
 _NATIVE = frozenset({"float16", "float32", "float64"})
 _Mask = NDArray[np.bool_]
@@ -155,7 +155,7 @@ KINDS: dict[str, Callable[[Scores, float | None], Counted]] = {
 """Task -> its function, for tasks of one output; ``boxes`` needs several."""
 
 
-def counted(kind: str, scores: Scores, *, detections: tuple[Images, Images] | None = None) -> Counted:
+def count_answers(kind: str, scores: Scores, *, detections: tuple[Images, Images] | None = None) -> Counted:
     """Return how many answers of a task are the same, how many there are, and how many are tied.
 
     ``kind`` is a task of the harness, such as ``argmax:1``; ``detections`` are golden's and EP's for boxes.

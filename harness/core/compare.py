@@ -7,24 +7,22 @@ import msgspec
 import numpy as np
 
 from harness.core import wording
-from harness.core.draws import Draw, name_of
 from harness.core.hints import shape_hint, value_hint
-from harness.core.judged import judge_row, worst
-from harness.core.judgement import Judged
-from harness.core.metrics import any_finite, measure, same_bits
+from harness.core.judge_output import judge_row, worst
+from harness.core.judgement import OutputJudgement
+from harness.core.metrics import any_finite, measure_error, same_bits
 from harness.core.noise import NoiseRule, with_noise
 from harness.core.output_kind import (
     Copied,
     OutputKind,
-    Positions,
     Quantized,
+    UnknownPositions,
     drawn_row,
     with_steps,
     with_ties,
 )
 from harness.core.output_metrics import OutputMetrics
-from harness.core.policy import Policy
-from harness.core.rows import (
+from harness.core.output_rows import (
     empty_row,
     equal_row,
     measured_row,
@@ -32,6 +30,8 @@ from harness.core.rows import (
     whole_row,
     with_details,
 )
+from harness.core.policy import Policy
+from harness.core.random_outputs import Distribution, name_of
 from harness.core.ties import Chosen
 from harness.core.tolerance import EXACT, Tolerance, ToleranceFor
 from harness.core.unordered import in_order_of
@@ -122,7 +122,7 @@ def compared(
     noun.
     """
     outputs: list[OutputMetrics] = []
-    found: list[Judged] = []
+    found: list[OutputJudgement] = []
     for of_output in rows:
         judged = [judge_row(row, by if isinstance(by, Policy) else _own_policy(row, by)) for row in of_output]
         outputs += [one.row for one in judged]
@@ -203,7 +203,7 @@ class _Rows:
             return _retyped_row(name, golden, actual, tolerance)
         if golden.dtype == STRING:
             return _string_row(name, golden, actual)
-        if isinstance(output_kind, Draw) and not golden.dtype.startswith(
+        if isinstance(output_kind, Distribution) and not golden.dtype.startswith(
             "complex"
         ):  # ONNX draws real numbers
             return _random_row(name, actual, output_kind)
@@ -215,7 +215,7 @@ class _Rows:
         # Most results are equal bit by bit, and a run compares hundreds of thousands of small ones.
         if same_bits(golden.array, actual.array):
             return equal_row(name, golden, tolerance)
-        measured = measure(golden, actual, tolerance)
+        measured = measure_error(golden, actual, tolerance)
         row, note = measured_row(name, actual, tolerance, measured), ""
         if isinstance(output_kind, Quantized):
             row = with_steps(row, output_kind, golden, actual)
@@ -223,7 +223,7 @@ class _Rows:
             if measured.mismatched:
                 row, note = self._chosen(row, golden, actual, output_kind)
         elif self.noise is not None and self.noise.knows(name) and not measured.special:
-            positions = isinstance(output_kind, Positions)
+            positions = isinstance(output_kind, UnknownPositions)
             row = with_noise(row, golden, actual, self.noise, positions=positions)
         if measured.special:
             message = wording.special_values(name, golden, actual, measured)
@@ -232,14 +232,18 @@ class _Rows:
             row = with_details(
                 row,
                 copied=True,
-                message=wording.values(name, golden, actual, measure(golden, actual, EXACT), EXACT),
+                message=wording.values_words(
+                    name, golden, actual, measure_error(golden, actual, EXACT), EXACT
+                ),
             )
         if row.mismatched or (row.noise is not None and row.noise.worst):
             hint = self._hint(golden, actual, tolerance)
             row = with_details(row, hint=hint) if hint else row
         if row.mismatched:
             measured = msgspec.structs.replace(measured, mismatched=row.mismatched)
-            row = with_details(row, message=wording.values(name, golden, actual, measured, tolerance, note))
+            row = with_details(
+                row, message=wording.values_words(name, golden, actual, measured, tolerance, note)
+            )
         return row
 
     def _chosen(
@@ -279,7 +283,7 @@ def _by_key(entries: Map) -> Map:
     )
 
 
-def _random_row(name: str, actual: Tensor, draw: Draw) -> OutputMetrics:
+def _random_row(name: str, actual: Tensor, draw: Distribution) -> OutputMetrics:
     row, misfit = drawn_row(name, actual, draw)
     if not misfit:
         return row
@@ -292,10 +296,10 @@ def _retyped_row(name: str, golden: Tensor, actual: Tensor, tolerance: Tolerance
     message = f"{wording.output(name)}: got {actual.dtype}, golden is {golden.dtype}"
     if STRING in (golden.dtype, actual.dtype):
         return with_details(whole_row(name, actual), differs="dtype", message=message)
-    measured = measure(golden, actual, tolerance)
+    measured = measure_error(golden, actual, tolerance)
     row = measured_row(name, actual, tolerance, measured)
     row = msgspec.structs.replace(row, mismatched=max(1, actual.array.size), headroom=None, frontier=())
-    share = wording.share(measured.mismatched, actual.array.size)
+    share = wording.share_text(measured.mismatched, actual.array.size)
     message += f"; {share} differ as well" if measured.mismatched else "; the values agree"
     return with_details(row, differs="dtype", message=message)
 

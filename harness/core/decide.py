@@ -10,13 +10,13 @@ import msgspec
 from harness.core.adjudicate import failed_only
 from harness.core.errors import one_line
 from harness.core.facts import Facts, OptionEffect, facts_for_other_inputs, shared
-from harness.core.generated import without_speed
+from harness.core.generation_figures import without_speed
 from harness.core.judging import WRONG_VALUES, Judging, judging_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.policy_terms import policy_terms
 from harness.core.record import Decision, Record
-from harness.core.rules import RULES, Found
+from harness.core.rules import RULES, Ruling
 from harness.core.verdict import Family, Verdict
 
 _REASON_CHARS = 300
@@ -66,7 +66,7 @@ def judged_again(record: Record, policy: Policy) -> Record:
     return msgspec.structs.replace(record, family=verdict.family, **fields)
 
 
-def _first(judging: Judging) -> Found:
+def _first(judging: Judging) -> Ruling:
     return next(found for each in RULES if (found := each(judging)) is not None)
 
 

@@ -13,9 +13,9 @@ import msgspec
 from harness.core import wording
 from harness.core.adjudicate import UNCERTAINTY_FACTOR, failed_only
 from harness.core.compare import Comparison
-from harness.core.judgement import Judged
+from harness.core.judgement import OutputJudgement
 from harness.core.output_metrics import LOST, OutputMetrics
-from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference
+from harness.core.reference_answer import EXPECTED, REFERENCE, Adjudication, Reference
 from harness.core.verdict import Verdict
 
 _MUCH_WORSE = 4.0
@@ -54,8 +54,8 @@ class Resolution(msgspec.Struct, frozen=True, kw_only=True):
 class AgainstReference(msgspec.Struct, frozen=True, kw_only=True):
     """One output against a reference: the golden's and the EP's."""
 
-    golden: Judged
-    ep: Judged
+    golden: OutputJudgement
+    ep: OutputJudgement
 
 
 def check_golden(
@@ -115,7 +115,7 @@ def check_golden(
 
 
 def resolve(
-    outputs: Sequence[Judged],
+    outputs: Sequence[OutputJudgement],
     expected: Mapping[str, AgainstReference],
     adjudications: Sequence[Adjudication],
     *,

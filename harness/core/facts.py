@@ -6,15 +6,15 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from harness.core.agreement import Agreement
-from harness.core.ended import Ended, OwnCpu
+from harness.core.cell_end import CellEnd, OwnCpu
 from harness.core.fixed_sizes import FixedSizes
-from harness.core.generated import Generation
+from harness.core.generation_figures import GenerationFigures
 from harness.core.latency import Latency
 from harness.core.output_metrics import OutputMetrics
-from harness.core.reference import ReferenceCheck
+from harness.core.reference_answer import ReferenceCheck
+from harness.core.run_work import Unchecked
 from harness.core.scenario import Observations
 from harness.core.verdict import Phase
-from harness.core.work import Unchecked
 
 CPU_PROVIDER = "CPUExecutionProvider"
 
@@ -26,7 +26,7 @@ MOST_ITEMS = 1 << 16
 thousands."""
 
 Text = Annotated[str, msgspec.Meta(max_length=MOST_ITEMS)]
-"""Text for people. Agents send 32768 characters at most, twice ``harness.agent.text.OUTPUT_LIMIT``."""
+"""Text for people. Agents send 32768 characters at most, twice ``harness.agent.safe_text.OUTPUT_LIMIT``."""
 
 Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
 """Milliseconds or MiB: not negative, neither NaN nor infinite."""
@@ -210,7 +210,7 @@ class Facts(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
     provider: str = ""
     phase: Phase | None = None
     cause: str = ""
-    ended: Ended | None = None
+    ended: CellEnd | None = None
     own_cpu: OwnCpu | None = None
     precision: str = "float32"
     converted: bool = False
@@ -229,7 +229,7 @@ class Facts(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
     weak_golden: str = ""
     undefined: dict[str, str] = {}
     beyond: str = ""
-    generation: Generation | None = None
+    generation: GenerationFigures | None = None
     no_spread: str = ""
     reference_check: ReferenceCheck | None = None
     effect: OptionEffect | None = None

@@ -9,7 +9,7 @@ import msgspec
 from harness.core.json_schema import json_schema_of
 from harness.core.verdict import Phase, Verdict
 
-SCHEMA = 1
+_SCHEMA = 1
 
 TRIAGE_FOLDER, FAULTS_FILE = "triage", "faults.jsonl"
 """Where triage writes faults below a run folder, unless another folder is given."""
@@ -32,7 +32,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     message: str = ""
 
 
-class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
+class Repetition(msgspec.Struct, frozen=True, kw_only=True):
     """How often the failure appears when its cell is repeated.
 
     Attributes:
@@ -270,7 +270,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             the EP is part of that build.
     """
 
-    schema: int = SCHEMA
+    schema: int = _SCHEMA
     id: str
     sentence: str
     signature: Signature
@@ -278,7 +278,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     provider: str
     representative: str
     cells: tuple[str, ...]
-    confirmation: Confirmation
+    confirmation: Repetition
     inconclusive: str = ""
     location: Location | None = None
     reduced: ReducedModel | None = None
@@ -327,8 +327,8 @@ def decode_faults(content: bytes) -> Iterator[tuple[int, Fault | str]]:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             yield number, f"not JSON: {error}"
         else:
-            other = f"schema {fault.schema}, but this version reads schema {SCHEMA}"
-            yield number, fault if fault.schema == SCHEMA else other
+            other = f"schema {fault.schema}, but this version reads schema {_SCHEMA}"
+            yield number, fault if fault.schema == _SCHEMA else other
 
 
 def fault_schema() -> dict[str, Any]:

@@ -17,7 +17,7 @@ _TWO_ULP = 4.0
 A model with only exact operators has almost no noise, and one bit would exceed its limit."""
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class OutputJudgement(msgspec.Struct, frozen=True, kw_only=True):
     """One output, judged under a policy.
 
     Attributes:
@@ -43,16 +43,16 @@ SAYS_NOTHING = frozenset({Verdict.ILL_CONDITIONED, Verdict.NO_GOLDEN})
 """Faults of an output for which nobody is to blame."""
 
 
-def right(row: OutputMetrics) -> Judged:
+def right_output(row: OutputMetrics) -> OutputJudgement:
     """Return an output that is right: none of its elements counts as wrong."""
-    return Judged(row=row if not row.mismatched else msgspec.structs.replace(row, mismatched=0))
+    return OutputJudgement(row=row if not row.mismatched else msgspec.structs.replace(row, mismatched=0))
 
 
-def wrong(row: OutputMetrics, fault: Verdict, why: str) -> Judged:
+def wrong(row: OutputMetrics, fault: Verdict, why: str) -> OutputJudgement:
     """Return an output with a fault; the fault's meaning is the reason if no other one is given."""
     if not row.mismatched and fault not in SAYS_NOTHING:
         row = msgspec.structs.replace(row, mismatched=1)
-    return Judged(row=row, fault=fault, why=why or f"{wording.output(row.name)}: {fault.meaning}")
+    return OutputJudgement(row=row, fault=fault, why=why or f"{wording.output(row.name)}: {fault.meaning}")
 
 
 def is_rounded(row: OutputMetrics) -> bool:

@@ -7,11 +7,11 @@ import msgspec
 from harness.core.compare import Comparison
 from harness.core.dispute import AgainstReference, GoldenCheck, Resolution, check_golden, resolve
 from harness.core.facts import COMPUTES_IN, UNREPEATABLE, Facts
-from harness.core.judged import judge_row, judge_rows, worst
-from harness.core.judgement import Judged, is_rounded
+from harness.core.judge_output import judge_row, judge_rows, worst
+from harness.core.judgement import OutputJudgement, is_rounded
 from harness.core.output_metrics import LOST, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.reference import EXPECTED, Reference, ReferenceCheck, ReferenceDistance
+from harness.core.reference_answer import EXPECTED, Reference, ReferenceCheck, ReferenceDistance
 from harness.core.verdict import WRONG_NUMBERS, Verdict
 
 WRONG_VALUES = frozenset(
@@ -55,8 +55,8 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
 
     facts: Facts
     policy: Policy
-    outputs: tuple[Judged, ...] = ()
-    again: tuple[Judged, ...] = ()
+    outputs: tuple[OutputJudgement, ...] = ()
+    again: tuple[OutputJudgement, ...] = ()
     fault: tuple[Verdict, str] | None = None
     fault_again: tuple[Verdict, str] | None = None
     golden_check: GoldenCheck = GoldenCheck()

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-MOST_RUNS = 1000
+MOST_TIMED_RUNS = 1000
 """Largest number of timed runs of one cell: each has its figure in the record."""
 
 FEWEST_RUNS = {90: 10, 99: 100}
@@ -82,10 +82,10 @@ _Amount = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # neither NaN nor infin
 _Nanoseconds = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TimedRuns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Timed runs as an agent sends them; fields as in ``Latency``."""
 
-    samples_ns: Annotated[list[_Nanoseconds], msgspec.Meta(min_length=1, max_length=MOST_RUNS)]
+    samples_ns: Annotated[list[_Nanoseconds], msgspec.Meta(min_length=1, max_length=MOST_TIMED_RUNS)]
     warm_up: _Count
     stopped_by: Literal["repeats", "budget"]
     io: Literal["copied", "bound"]
@@ -97,15 +97,15 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 def latency_of(sent: object) -> Latency:
-    """Return the figures of timed runs, which are ``Measured`` or its JSON.
+    """Return the figures of timed runs, which are ``TimedRuns`` or its JSON.
 
     Raises:
         ValueError: The message is not valid.
     """
-    measured = msgspec.convert(sent, Measured)
+    measured = msgspec.convert(sent, TimedRuns)
     samples = [ns / _NS_PER_MS for ns in measured.samples_ns]
     ordered = sorted(samples)
-    same = [name for name in Measured.__struct_fields__ if name != "samples_ns"]
+    same = [name for name in TimedRuns.__struct_fields__ if name != "samples_ns"]
     return Latency(
         runs=len(samples),
         min_ms=ordered[0],

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-KINDS = {
+_KINDS = {
     "fp_control": "rounding, flushing of denormals to zero, or traps of floating-point arithmetic",
     "signals": "signals that are caught, ignored or blocked",
     "locale": "the locale of the C library",
@@ -27,7 +27,7 @@ class Manner(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that a cell changed.
 
     Attributes:
-        kind: A key of ``KINDS``.
+        kind: A key of ``_KINDS``.
         phase: The phase in which it appeared: ``register`` (before the first cell of the process),
             ``create``, ``run`` or ``teardown``.
         text: The change, in one line: ``it changed rounding from to nearest to up``.

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.flushed import flushed
+from harness.core.subnormals import flushed
 from harness.core.tolerance import DEFAULTS, Tolerance
 from harness.core.value import Array, Floats, Tensor
 
@@ -21,7 +21,7 @@ BLOCK = 8192
 _BLOCK_BYTES = 1 << 20
 """Bytes of a tensor up to which it is copied to be compared bit by bit."""
 
-LARGEST = float(np.finfo(np.float64).max)
+LARGEST_FLOAT64 = float(np.finfo(np.float64).max)
 _SMALLEST = 5e-324  # the least positive float64
 
 ATOL_GRID: tuple[float, ...] = tuple(
@@ -37,8 +37,8 @@ and onnxruntime use) to 1 (a quantization step of an integer) keep a record shor
 EXACT_FRONTIER = ((0.0, 0.0),)
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of ``measure``; those of ``OutputMetrics`` have its definitions.
+class OutputFigures(msgspec.Struct, frozen=True, kw_only=True):
+    """The figures of ``measure_error``; those of ``OutputMetrics`` have its definitions.
 
     Positions are indices into the flattened tensor, or None.
 
@@ -78,7 +78,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     frontier: tuple[tuple[float, float], ...]
 
 
-def measure(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Measured:
+def measure_error(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> OutputFigures:
     """Compare two numeric tensors of equal shape; their element types may differ.
 
     Differences between integers of one type are exact (without overflow; rounded to float64 once, at the
@@ -199,7 +199,7 @@ class _Sums:
         self.actual_sq += _norm_sq(actual)
         self.inner += float(np.vdot(golden, actual).real)
         # The modulus of a finite complex number may overflow; infinity would make everything allowed.
-        magnitude = np.minimum(np.abs(golden), LARGEST)
+        magnitude = np.minimum(np.abs(golden), LARGEST_FLOAT64)
         worst = int(error.argmax())
         largest = float(error[worst])
         if largest > self.max_abs:
@@ -239,13 +239,13 @@ class _Sums:
             self.max_rel = float(relative[worst])
             self.max_rel_at = start + (worst if places is None else int(places[worst]))
 
-    def result(self) -> Measured:
+    def result(self) -> OutputFigures:
         exact = self.max_abs == 0.0
         max_rel = 0.0 if exact else self.max_rel
         error, golden = math.sqrt(self.error_sq), math.sqrt(self.golden_sq)
         # 0 stands for no ratio, also where the square of the error underflows.
         ratio = golden / error if error > 0 and math.isfinite(error) else 0.0
-        return Measured(
+        return OutputFigures(
             mismatched=self.mismatched,
             special=self.special,
             special_at=self.special_at,

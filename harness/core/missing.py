@@ -8,7 +8,7 @@ import msgspec
 
 from harness.core.decide import verdict_of
 from harness.core.facts import Facts
-from harness.core.judged import judge_row
+from harness.core.judge_output import judge_row
 from harness.core.judgement import is_rounded, is_within_two_ulp
 from harness.core.judging import WRONG_VALUES, policy_at
 from harness.core.metrics import EXACT_FRONTIER
@@ -49,7 +49,7 @@ class Need(StrEnum):
     """The answers of references: onnx.reference, the CPU EP without optimizations, float64."""
 
 
-USUAL = (
+SHIPPED_POLICIES = (
     Policy(fixed=Tolerance(rtol=1e-5, atol=1e-5), judge_by="table"),
     Policy(fixed=Tolerance(rtol=1e-3, atol=1e-7), judge_by="table"),
     Policy(fixed=Tolerance(rtol=1e-3, atol=1e-5), judge_by="table"),
@@ -103,13 +103,14 @@ def _is_in_doubt(row: OutputMetrics, facts: Facts) -> bool:
     if row.frontier == EXACT_FRONTIER:
         return False
     usual = (
-        msgspec.structs.replace(policy, precision=facts.precision, finest=facts.finest) for policy in USUAL
+        msgspec.structs.replace(policy, precision=facts.precision, finest=facts.finest)
+        for policy in SHIPPED_POLICIES
     )
     return any(judge_row(row, policy).fault for policy in usual)
 
 
 def _needs_noise(known: _Known) -> bool:
-    """Return whether an output is off by more than rounding, under any policy: ``USUAL`` needs it, too."""
+    """Return whether an output is off by more than rounding, which all of ``SHIPPED_POLICIES`` ask."""
     facts = known.facts
     if not known.ran_with_golden:
         return False

@@ -12,15 +12,15 @@ from msgspec import UNSET, Meta, UnsetType
 from harness.core.agree_key import tasks_by_output
 from harness.core.errors import Problem
 from harness.core.input_recipe import RANGED, RecipeName
-from harness.core.structure import Place
+from harness.core.structure import FilePlace
 
 MOST_SIZE = (1 << 31) - 1
 """The largest size of a dimension, and the largest id of a token."""
 
-Size = Annotated[int, Meta(ge=0, le=MOST_SIZE)]
-Name = Annotated[str, Meta(min_length=1)]
+SettingSize = Annotated[int, Meta(ge=0, le=MOST_SIZE)]
+SettingName = Annotated[str, Meta(min_length=1)]
 Number = int | float
-Scalar = Number | bool | str
+SettingValue = Number | bool | str
 
 
 class InputSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,10 +36,11 @@ class InputSettings(msgspec.Struct, frozen=True, kw_only=True):
         Number | UnsetType, Meta(description="Above every value that is drawn: the length of a vocabulary.")
     ] = UNSET
     value: Annotated[
-        Scalar | UnsetType, Meta(description="The value of every element, in place of a range.")
+        SettingValue | UnsetType, Meta(description="The value of every element, in place of a range.")
     ] = UNSET
     shape: Annotated[
-        list[Size] | UnsetType, Meta(description="The shape, where the model does not declare all of it.")
+        list[SettingSize] | UnsetType,
+        Meta(description="The shape, where the model does not declare all of it."),
     ] = UNSET
 
 
@@ -47,7 +48,8 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of one model."""
 
     dimensions: Annotated[
-        dict[Name, Size], Meta(description="Symbolic dimension -> its length, in generated inputs.")
+        dict[SettingName, SettingSize],
+        Meta(description="Symbolic dimension -> its length, in generated inputs."),
     ] = {}
     fixed: Annotated[
         bool | UnsetType,
@@ -57,15 +59,15 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = UNSET
     inputs: Annotated[
-        dict[Name, InputSettings | RecipeName],
+        dict[SettingName, InputSettings | RecipeName],
         Meta(description="Input -> its generated values: a table, or a recipe by its name."),
     ] = {}
     vary: Annotated[
-        list[Name],
+        list[SettingName],
         Meta(description="Dimensions that vary in the scenario dynamic_shapes, in this order; default: all."),
     ] = []
     agree: Annotated[
-        Name | dict[Name, Name] | UnsetType,
+        SettingName | dict[SettingName, SettingName] | UnsetType,
         Meta(
             description="The task whose answers are compared beside the values: of the first output, or a "
             "table output -> task. top1, top5, argmax, threshold, boxes, ctc, ids, none, or module:function."
@@ -97,7 +99,7 @@ class ModelSettings(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def contradicting_inputs(inputs: object, place: Place) -> Iterator[Problem]:
+def contradicting_inputs(inputs: object, place: FilePlace) -> Iterator[Problem]:
     """Yield contradictions in the parsed table ``inputs``; values of a wrong type are ignored."""
     for name, table in inputs.items() if isinstance(inputs, dict) else ():
         if not isinstance(table, dict):

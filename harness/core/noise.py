@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.core import wording
-from harness.core.flushed import flushed
-from harness.core.metrics import BLOCK, LARGEST, widen
-from harness.core.moved import Moves, unmoved
+from harness.core.metrics import BLOCK, LARGEST_FLOAT64, widen
+from harness.core.noise_moves import Moves, unmoved
 from harness.core.output_metrics import Noise, OutputMetrics
+from harness.core.subnormals import flushed
 from harness.core.tolerance import FLOORS, UNIT_ROUNDOFF
 from harness.core.value import Floats, Tensor
 
@@ -125,7 +125,7 @@ def _noise(leaf: str, golden: Tensor, actual: Tensor, rule: NoiseRule) -> Noise 
         precision=rule.precision,
         rms=0.0,
         max=0.0,
-        size=min(rule.lost.get(leaf, 0.0), LARGEST),
+        size=min(rule.lost.get(leaf, 0.0), LARGEST_FLOAT64),
         delivers=rule.delivers,
         document=rule.document,
     )
@@ -182,7 +182,7 @@ def _multiples(golden: Tensor, actual: Tensor, spread: Floats) -> _Multiples:
                 worst, at = float(ratio[largest]), int(places[largest])
     rms = math.sqrt(error_sq / spread_sq) if spread_sq else 0.0
     each = math.sqrt(ratio_sq / count) if count else 0.0
-    return _Multiples(min(rms, LARGEST), min(worst, LARGEST), min(each, LARGEST), at)
+    return _Multiples(min(rms, LARGEST_FLOAT64), min(worst, LARGEST_FLOAT64), min(each, LARGEST_FLOAT64), at)
 
 
 def behaves_like(rms: float, precision: str) -> str:

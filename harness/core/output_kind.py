@@ -3,10 +3,10 @@
 import msgspec
 import numpy as np
 
-from harness.core.draws import Draw, name_of, sampled
 from harness.core.metrics import widen
 from harness.core.output_metrics import OutputMetrics
-from harness.core.rows import unmeasured_row, with_details
+from harness.core.output_rows import unmeasured_row, with_details
+from harness.core.random_outputs import Distribution, name_of, sampled
 from harness.core.ties import Chosen, excusing, ties_of
 from harness.core.tolerance import Tolerance
 from harness.core.unordered import Unordered
@@ -24,7 +24,7 @@ class Quantized(msgspec.Struct, frozen=True, kw_only=True):
     scale: Array
 
 
-class Positions(msgspec.Struct, frozen=True):
+class UnknownPositions(msgspec.Struct, frozen=True):
     """Positions whose values are not known yet, so that ties between them cannot be detected."""
 
 
@@ -32,7 +32,7 @@ class Copied(msgspec.Struct, frozen=True):
     """Values that operators copy, choose, or round once to nearest: each element has one right answer."""
 
 
-OutputKind = Chosen | Copied | Positions | Unordered | Quantized | Draw
+OutputKind = Chosen | Copied | UnknownPositions | Unordered | Quantized | Distribution
 """Decides how an output is judged where its type and a tolerance do not suffice."""
 
 
@@ -72,7 +72,7 @@ def with_ties(
     return row, f"{count} more differ where the values tie, and count as right" if left else ""
 
 
-def drawn_row(name: str, actual: Tensor, draw: Draw) -> tuple[OutputMetrics, str]:
+def drawn_row(name: str, actual: Tensor, draw: Distribution) -> tuple[OutputMetrics, str]:
     """Return the row of random numbers, with the reason if they are not a sample of their distribution."""
     sample = sampled(draw, actual)
     row = unmeasured_row(name, actual, max(1, actual.array.size) if sample.misfit else 0)

@@ -29,10 +29,10 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         like: The precision whose noise is nearest to the error; ``exact`` where there is no error.
         worst: The element with the largest multiple, in words; empty where the multiple is small.
         unmoved: For an output whose elements each have one right answer: elements that differ and that noise
-            does not explain (``harness.core.moved``). Null for other outputs, and in records of older
+            does not explain (``harness.core.noise_moves``). Null for other outputs, and in records of older
             versions.
         size: The share of the output that noise destroys, where it is more than half: see
-            ``harness.core.lost``. ``rms`` and ``max`` may then be 0 because there is no measure.
+            ``harness.core.rounding_loss``. ``rms`` and ``max`` may then be 0 because there is no measure.
         delivers: The precision that the EP may compute in by its own default, such as ``tf32``; the noise is
             then of this precision. Empty for the precision that the matrix asks for.
         document: The document that allows a larger error than rounding; the noise is then of this error.

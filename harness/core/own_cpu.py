@@ -2,7 +2,7 @@
 
 import re
 
-from harness.core.ended import OwnCpu
+from harness.core.cell_end import OwnCpu
 from harness.core.facts import Facts
 
 _VERSION = re.compile(

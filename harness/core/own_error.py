@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from harness.core.cell import Cell
-from harness.core.ended import Ended
+from harness.core.cell_end import CellEnd
 from harness.core.errors import one_line
 from harness.core.record import SCHEMA, Record
 from harness.core.verdict import Verdict
@@ -55,7 +55,7 @@ def lost_record(cell: Cell, provider: str, started: str, error: OwnError) -> Rec
         family=verdict.family,
         expected=False,
         reason=reason,
-        ended=Ended(how="harness", message=reason),
+        ended=CellEnd(how="harness", message=reason),
         started=started,
         attempt=1,
     )

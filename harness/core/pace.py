@@ -13,13 +13,13 @@ from harness.core.latency import Latency
 INTERLEAVED = 0.05
 """Share by which medians of rounds that ran in turns differ by chance."""
 
-APART = 0.2
+_APART = 0.2
 """The same for single rounds, one after the other: nights of one machine differ by this much."""
 
-TWICE = 1.0
+_TWICE = 1.0
 """The same of rounds in turns that were disturbed: what took twice as long each time was not so by chance."""
 
-NEAR = 1.5
+NEAR_FASTEST = 1.5
 """Multiple of the fastest time within which a rival may turn out as fast when it is measured again."""
 
 Rounds = Sequence[Latency]
@@ -49,9 +49,9 @@ def beats(one: Rounds, other: Rounds) -> bool:
     long, and others tell nothing.
     """
     in_turns = min(len(one), len(other)) > 1
-    mine, others, margin = calm(one) or one, calm(other), INTERLEAVED if in_turns else APART
+    mine, others, margin = calm(one) or one, calm(other), INTERLEAVED if in_turns else _APART
     if not others and in_turns:
-        mine, others, margin = one, tuple(other), TWICE
+        mine, others, margin = one, tuple(other), _TWICE
     if not mine or not others:
         return False
     return max(each.p50_ms for each in mine) * (1 + margin) < min(each.p50_ms for each in others)
@@ -73,7 +73,7 @@ def unbeaten(candidates: Sequence[_T], rounds_of: Callable[[_T], Rounds]) -> tup
     """
     timed = [one for one in candidates if rounds_of(one)]
     least_ms = min((_ms(rounds_of(one)) for one in timed), default=0.0)
-    near = [one for one in timed if _ms(rounds_of(one)) <= NEAR * least_ms]
+    near = [one for one in timed if _ms(rounds_of(one)) <= NEAR_FASTEST * least_ms]
     if len(timed) > 1 and not all(is_reliable(rounds_of(one)) for one in near):
         return ()
     return tuple(one for one in near if not any(beats(rounds_of(other), rounds_of(one)) for other in near))

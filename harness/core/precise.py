@@ -7,7 +7,7 @@ The CPU EP's error is the cost of the precision for this model. So it is the mea
 
 An output agrees if one of these holds:
 
-* its elements are within the tolerance of the golden, and its error is at most ``FAR`` times the cost of the
+* its elements are within the tolerance of the golden, and its error is at most ``FAR_FROM_CPU`` times the cost of the
   precision: a tolerance that is wide compared with small values would pass anything;
 * the same relative to the CPU EP's own answer;
 * its error, and its distance from the CPU EP's own answer, are at most ``LIMITS`` times the CPU EP's error,
@@ -15,7 +15,7 @@ An output agrees if one of these holds:
 
 If the CPU EP's own error exceeds ``LOST``, the answer cannot tell a right result from a wrong one: such an
 output cannot fail an EP (``no_golden``), unless the EP is right. This module measures;
-``harness.core.judged`` decides.
+``harness.core.judge_output`` decides.
 """
 
 import math
@@ -26,13 +26,13 @@ import numpy as np
 
 from harness.core import wording
 from harness.core.compare import ONLY_NUMBERS, Comparison, compare, compare_all, compared
-from harness.core.draws import Draw
-from harness.core.judged import FAR
+from harness.core.judge_output import FAR_FROM_CPU
 from harness.core.metrics import BLOCK, special_codes, widen
 from harness.core.output_kind import OutputKind
 from harness.core.output_metrics import LOST, Frontier, OutputMetrics, PrecisionError
+from harness.core.output_rows import with_details
 from harness.core.policy import Policy
-from harness.core.rows import with_details
+from harness.core.random_outputs import Distribution
 from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, ToleranceFor, default_tolerance
 from harness.core.unordered import in_order_of
 from harness.core.value import Array, Tensor, Value, leaves
@@ -116,7 +116,7 @@ def judge_precision(
     rows: list[tuple[OutputMetrics, ...]] = []
     for name, answer in answers.items():
         output_kind = kinds.get(name)
-        if isinstance(output_kind, Draw):
+        if isinstance(output_kind, Distribution):
             drawn = compare(name, answer, results[name], tolerance_for, output_kind)
             rows.append(tuple(_unmeasured(row, "it is drawn at random") for row in drawn.outputs))
         else:
@@ -217,7 +217,7 @@ class _Measure:
             return not lost and apart.between == 0.0
         if lost:
             return apart.between <= self.roundoff * apart.own
-        explained = FAR * max(self.roundoff, apart.own_error / apart.own)
+        explained = FAR_FROM_CPU * max(self.roundoff, apart.own_error / apart.own)
         return apart.between <= min(LOST, explained) * apart.own
 
 

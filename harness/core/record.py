@@ -8,7 +8,7 @@ import msgspec
 from harness.core.facts import Facts
 from harness.core.manner import Manner
 from harness.core.policy_terms import PolicyTerm
-from harness.core.reference import Adjudication
+from harness.core.reference_answer import Adjudication
 from harness.core.verdict import Family, Verdict, lacks_target
 
 SCHEMA = 1

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from harness.core import wording
-from harness.core.ended import Ended
+from harness.core.cell_end import CellEnd
 from harness.core.facts import Facts, Repeats, facts_for_other_inputs
 from harness.core.fixed_sizes import fixed_words
-from harness.core.generated import disagreeing, where
-from harness.core.judged import wrong_for_other_inputs
-from harness.core.judgement import Judged
+from harness.core.generation_figures import disagreeing, where
+from harness.core.judge_output import wrong_for_other_inputs
+from harness.core.judgement import OutputJudgement
 from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, judging_of
 from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
-from harness.core.placed import verdict_by_placement
+from harness.core.placement_verdict import verdict_by_placement
 from harness.core.verdict import Phase, Verdict
 
 FOR_OTHER_INPUTS = "for other inputs in the same session"
@@ -25,7 +25,7 @@ _STALE = "is the output for the inputs before, bit for bit"
 _FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 
 
-class Found(NamedTuple):
+class Ruling(NamedTuple):
     """A verdict, its reason, which may be empty, and the cause of a verdict on a cell that ran."""
 
     verdict: Verdict
@@ -33,30 +33,30 @@ class Found(NamedTuple):
     cause: str = ""
 
 
-Rule = Callable[[Judging], Found | None]
+Rule = Callable[[Judging], Ruling | None]
 
 
 # --- cells that did not run to their end ---
 
 
-def harness_error(judging: Judging) -> Found | None:
+def harness_error(judging: Judging) -> Ruling | None:
     """An exception of the harness's own is no result of the EP, and never a pass."""
     return _ended(judging, "harness", Verdict.HARNESS_ERROR)
 
 
-def file_changed(judging: Judging) -> Found | None:
+def file_changed(judging: Judging) -> Ruling | None:
     """A file of the model changed during the run, so that its results belong to no known model."""
     return _ended(judging, "changed", Verdict.NOT_RUN)
 
 
-def not_tried(judging: Judging) -> Found | None:
+def not_tried(judging: Judging) -> Ruling | None:
     """The target cannot be used here, or the matrix declares that the cell is left out."""
     return _ended(judging, "unavailable", Verdict.UNAVAILABLE) or _ended(
         judging, "declared", Verdict.DECLARED
     )
 
 
-def invalid_model(judging: Judging) -> Found | None:
+def invalid_model(judging: Judging) -> Ruling | None:
     """The model cannot be read, or onnx's checker refuses it, as the CPU EP of the target's own runtime does.
 
     Records of before the checker was asked have no rule; there the CPU EP's refusal decides.
@@ -67,10 +67,10 @@ def invalid_model(judging: Judging) -> Found | None:
     if own is None or lacks(own) or own.rule == "":
         return None
     told = f"{own.rule}; the CPU EP: {own.message}" if own.rule else own.message
-    return Found(Verdict.INVALID_MODEL, told)
+    return Ruling(Verdict.INVALID_MODEL, told)
 
 
-def cpu_refuses(judging: Judging) -> Found | None:
+def cpu_refuses(judging: Judging) -> Ruling | None:
     """The CPU EP of the same runtime refuses a valid model, too, so nothing is known about another EP.
 
     For a target on the CPU EP, a missing kernel or operator, or an unknown version, is a clean refusal.
@@ -81,21 +81,21 @@ def cpu_refuses(judging: Judging) -> Found | None:
         return None
     facts, ended = judging.facts, judging.facts.ended
     if refuses_inputs(own):
-        return Found(Verdict.NO_INPUT, f"the data do not fit the model: {own.message}")
+        return Ruling(Verdict.NO_INPUT, f"the data do not fit the model: {own.message}")
     clean = lacks(own) or lacks_operator(own) or (ended is not None and _is_refusal(facts, ended))
     if facts.is_cpu and clean:
-        return Found(Verdict.UNSUPPORTED, own.message)
-    return Found(
+        return Ruling(Verdict.UNSUPPORTED, own.message)
+    return Ruling(
         Verdict.NO_GOLDEN, own.message if facts.is_cpu else f"the CPU EP refuses it too: {own.message}"
     )
 
 
-def no_input(judging: Judging) -> Found | None:
+def no_input(judging: Judging) -> Ruling | None:
     """No generated input runs on the CPU EP, so nothing is known of the model."""
     return _ended(judging, "no_input", Verdict.NO_INPUT)
 
 
-def cpu_dies_too(judging: Judging) -> Found | None:
+def cpu_dies_too(judging: Judging) -> Ruling | None:
     """The CPU EP of the same runtime dies of the model, too, so the EP is not to blame.
 
     An EP that refuses the model cleanly, or runs out of memory, is judged as such.
@@ -107,57 +107,57 @@ def cpu_dies_too(judging: Judging) -> Found | None:
         applies = not (ended.out_of_memory or _is_refusal(judging.facts, ended))
     else:
         applies = ended.how in {"died", "hung"} and own.status == "died"
-    return Found(Verdict.NO_GOLDEN, f"{own.message}; and here: {ended.message}") if applies else None
+    return Ruling(Verdict.NO_GOLDEN, f"{own.message}; and here: {ended.message}") if applies else None
 
 
-def out_of_memory(judging: Judging) -> Found | None:
+def out_of_memory(judging: Judging) -> Ruling | None:
     """Memory ran out, according to what was raised or printed."""
     ended = judging.facts.ended
     if ended is None or not ended.out_of_memory or ended.how not in {"raised", "died"}:
         return None
-    return Found(Verdict.OUT_OF_MEMORY, ended.message + ended.note)
+    return Ruling(Verdict.OUT_OF_MEMORY, ended.message + ended.note)
 
 
-def crash_or_hang(judging: Judging) -> Found | None:
+def crash_or_hang(judging: Judging) -> Ruling | None:
     """The process died, or did nothing more at a phase's limit, or worked for 10 times as long, alone."""
     return _ended(judging, "died", Verdict.CRASH) or _ended(judging, "hung", Verdict.HANG)
 
 
-def timeout(judging: Judging) -> Found | None:
+def timeout(judging: Judging) -> Ruling | None:
     """The process was still at work at the time limit of a phase: it may only be slow."""
     return _ended(judging, "timed_out", Verdict.TIMEOUT)
 
 
-def option_rejected(judging: Judging) -> Found | None:
+def option_rejected(judging: Judging) -> Ruling | None:
     """A session can be made without an option, but not with it."""
     return _ended(judging, "rejected", Verdict.OPTION_REJECTED)
 
 
-def refused(judging: Judging) -> Found | None:
+def refused(judging: Judging) -> Ruling | None:
     """The EP refuses the model cleanly while the session is created, or has no such scenario."""
     ended = judging.facts.ended
     if ended is not None and ended.how == "raised" and _is_refusal(judging.facts, ended):
         told = filter(None, (ended.message + ended.note, fixed_words(judging.facts.fixed)))
-        return Found(Verdict.UNSUPPORTED, "; ".join(told))
+        return Ruling(Verdict.UNSUPPORTED, "; ".join(told))
     return _ended(judging, "unsupported", Verdict.UNSUPPORTED)
 
 
-def beyond_data(judging: Judging) -> Found | None:
+def beyond_data(judging: Judging) -> Ruling | None:
     """A window is larger than the generated data, which ONNX's text does not allow: no EP need take that."""
     facts = judging.facts
     raised = facts.ended is not None and facts.ended.how == "raised"
     if not facts.beyond or not (raised or judging.fault is not None):
         return None
     what = facts.ended.message if facts.ended is not None else judging.fault[1] if judging.fault else ""
-    return Found(Verdict.NO_INPUT, f"the generated data are smaller than a window: {facts.beyond}; {what}")
+    return Ruling(Verdict.NO_INPUT, f"the generated data are smaller than a window: {facts.beyond}; {what}")
 
 
-def error(judging: Judging) -> Found | None:
+def error(judging: Judging) -> Ruling | None:
     """The EP raised an error where the CPU EP works."""
     return _ended(judging, "raised", Verdict.ERROR)
 
 
-def unfeedable(judging: Judging) -> Found | None:
+def unfeedable(judging: Judging) -> Ruling | None:
     """The target's Python API cannot take or give a value: nothing is known about the EP."""
     return _ended(judging, "unfeedable", Verdict.NO_GOLDEN)
 
@@ -165,16 +165,16 @@ def unfeedable(judging: Judging) -> Found | None:
 # --- cells that ran ---
 
 
-def no_golden(judging: Judging) -> Found | None:
+def no_golden(judging: Judging) -> Ruling | None:
     """Neither the CPU EP nor the suite has an answer to compare with."""
     facts = judging.facts
     if facts.golden:
         return None
     told = disagreeing(facts.generation)
-    return Found(Verdict.NO_GOLDEN, "; ".join(filter(None, (facts.no_golden, told))))
+    return Ruling(Verdict.NO_GOLDEN, "; ".join(filter(None, (facts.no_golden, told))))
 
 
-def disputed_golden(judging: Judging) -> Found | None:
+def disputed_golden(judging: Judging) -> Ruling | None:
     """The golden is in doubt whatever the EP gives, and neither expected data nor float64 can judge instead.
 
     Such a golden still judges shapes and types, unless the suite's data have those of the EP.
@@ -186,26 +186,26 @@ def disputed_golden(judging: Judging) -> Found | None:
         expected = by_expected_data(judging)
         if not expected or any(check.ep.fault in _FORM for check in expected.values()):
             return None
-    return Found(Verdict.REFERENCE_DISPUTED, facts.dispute)
+    return Ruling(Verdict.REFERENCE_DISPUTED, facts.dispute)
 
 
-def fallback_at_run(judging: Judging) -> Found | None:
+def fallback_at_run(judging: Judging) -> Ruling | None:
     """The session changed its providers while it ran."""
     changed = judging.facts.providers_changed
-    return Found(Verdict.FALLBACK_AT_RUN, changed) if changed else None
+    return Ruling(Verdict.FALLBACK_AT_RUN, changed) if changed else None
 
 
-def undefined_input(judging: Judging) -> Found | None:
+def undefined_input(judging: Judging) -> Ruling | None:
     """ONNX leaves the values of every failing output undefined for this input."""
     undefined = judging.facts.undefined
     if judging.fault is None or judging.fault[0] in _FORM or not undefined:
         return None
     if not all(name in undefined for name in judging.failed):
         return None
-    return Found(Verdict.UNDEFINED_INPUT, undefined[judging.failed[0]])
+    return Ruling(Verdict.UNDEFINED_INPUT, undefined[judging.failed[0]])
 
 
-def not_by_the_ep(judging: Judging) -> Found | None:
+def not_by_the_ep(judging: Judging) -> Ruling | None:
     """Without a node on the EP, a wrong or varying answer is that of the runtime's own CPU EP."""
     facts = judging.facts
     fault = judging.fault or judging.fault_again
@@ -213,41 +213,41 @@ def not_by_the_ep(judging: Judging) -> Found | None:
         return None
     if facts.placement.is_unknown:
         return None
-    return Found(Verdict.REFERENCE_DISPUTED, f"no node ran on the EP, so the EP is not to blame: {fault[1]}")
+    return Ruling(Verdict.REFERENCE_DISPUTED, f"no node ran on the EP, so the EP is not to blame: {fault[1]}")
 
 
-def wrong_values(judging: Judging) -> Found | None:
+def wrong_values(judging: Judging) -> Ruling | None:
     """An output fails, unless the golden that it fails against is disputed and nothing else can judge."""
     if judging.fault is None:
         return None
     verdict, why = judging.fault
     why = "; ".join(filter(None, (where(judging.facts.generation), why)))
     if judging.resolution is not None:
-        return Found(verdict, f"{judging.resolution.reason}; the golden is disputed: {judging.dispute}")
+        return Ruling(verdict, f"{judging.resolution.reason}; the golden is disputed: {judging.dispute}")
     if judging.golden_check.disputed:
-        return Found(Verdict.REFERENCE_DISPUTED, judging.dispute)
-    return Found(verdict, "; ".join(filter(None, (why, judging.golden_check.note))))
+        return Ruling(Verdict.REFERENCE_DISPUTED, judging.dispute)
+    return Ruling(verdict, "; ".join(filter(None, (why, judging.golden_check.note))))
 
 
-def nondeterministic(judging: Judging) -> Found | None:
+def nondeterministic(judging: Judging) -> Ruling | None:
     """A further run differs by more than the policy allows, or at all if the matrix asks for equal bits."""
     repeats = judging.facts.repeats
     if judging.fault_again is not None:
         verdict, why = judging.fault_again
         if _only_random(judging.again):
-            return Found(verdict, f"in another run {why}")
+            return Ruling(verdict, f"in another run {why}")
         which = "a second run of the same session differs" if repeats is None else _results(repeats)
-        return Found(Verdict.NONDETERMINISTIC, f"{which}: {why}")
+        return Ruling(Verdict.NONDETERMINISTIC, f"{which}: {why}")
     if repeats is not None and repeats.bit_equal and repeats.distinct > 1:
-        return Found(Verdict.NONDETERMINISTIC, f"{_results(repeats)}, and the matrix asks for equal bits")
+        return Ruling(Verdict.NONDETERMINISTIC, f"{_results(repeats)}, and the matrix asks for equal bits")
     return None
 
 
-def other_inputs(judging: Judging) -> Found | None:
+def other_inputs(judging: Judging) -> Ruling | None:
     """For other inputs in the same session an output fails by the rules of the first, or the EP raises."""
     facts = judging.facts
     if facts.other_check is not None and facts.other_check.error:
-        return Found(Verdict.ERROR, f"{FOR_OTHER_INPUTS} it raises {facts.other_check.error}")
+        return Ruling(Verdict.ERROR, f"{FOR_OTHER_INPUTS} it raises {facts.other_check.error}")
     if not facts.other:
         return None
     if facts.other_check is None or facts.converted:
@@ -258,15 +258,15 @@ def other_inputs(judging: Judging) -> Found | None:
         return None
     for one in others.outputs:
         if one.fault is not None and one.row.details is not None and one.row.details.stale:
-            return Found(found.verdict, f"{FOR_OTHER_INPUTS} {wording.output(one.row.name)} {_STALE}")
-    return Found(found.verdict, f"{FOR_OTHER_INPUTS}: {found.reason}")
+            return Ruling(found.verdict, f"{FOR_OTHER_INPUTS} {wording.output(one.row.name)} {_STALE}")
+    return Ruling(found.verdict, f"{FOR_OTHER_INPUTS}: {found.reason}")
 
 
-def right(judging: Judging) -> Found | None:
+def right(judging: Judging) -> Ruling | None:
     """The answer is right; the verdict is about where the nodes ran."""
     placement = judging.facts.placement
     if placement is None:
-        return Found(Verdict.HARNESS_ERROR, "the record has neither how the cell ended nor where it ran")
+        return Ruling(Verdict.HARNESS_ERROR, "the record has neither how the cell ended nor where it ran")
     verdict, reason, cause = verdict_by_placement(placement, converted=judging.facts.converted)
     resolved = "" if judging.resolution is None else judging.resolution.reason
     if resolved and judging.dispute:
@@ -275,7 +275,7 @@ def right(judging: Judging) -> Found | None:
     delivered = sorted({one.delivered for one in judging.outputs if one.delivered})
     defaults = [f"the EP delivers {precision} by its own default" for precision in delivered]
     told = (reason, resolved, *defaults, *remarks, fixed_words(judging.facts.fixed))
-    return Found(verdict, "; ".join(filter(None, told)), cause)
+    return Ruling(verdict, "; ".join(filter(None, told)), cause)
 
 
 _OF_VALUES: tuple[Rule, ...] = (disputed_golden, undefined_input, not_by_the_ep, wrong_values)
@@ -310,19 +310,19 @@ RULES: tuple[Rule, ...] = (
 """The rules in the order in which they are tried; the first that applies decides."""
 
 
-def _ended(judging: Judging, how: str, verdict: Verdict) -> Found | None:
+def _ended(judging: Judging, how: str, verdict: Verdict) -> Ruling | None:
     ended = judging.facts.ended
     if ended is None or ended.how != how:
         return None
-    return Found(verdict, ended.message + ended.note)
+    return Ruling(verdict, ended.message + ended.note)
 
 
-def _is_refusal(facts: Facts, ended: Ended) -> bool:
+def _is_refusal(facts: Facts, ended: CellEnd) -> bool:
     refuses = ended.kind == "NotImplemented" or ended.refused
     return facts.phase is Phase.CREATE and (lacks_kernels(facts) or refuses)
 
 
-def _beyond_doubt(judging: Judging) -> Found | None:
+def _beyond_doubt(judging: Judging) -> Ruling | None:
     """Judge other inputs without noise and references: of a converted model, or of an older record.
 
     A conversion to integers takes its ranges from the first inputs, and others may leave them.
@@ -336,11 +336,11 @@ def _beyond_doubt(judging: Judging) -> Found | None:
             stale = row.details is not None and row.details.stale
             error = f"has a relative error of {row.relative_error or 1.0:.2g}"
             what = _STALE if stale else error
-            return Found(Verdict.MISMATCH, f"{FOR_OTHER_INPUTS} {wording.output(row.name)} {what}")
+            return Ruling(Verdict.MISMATCH, f"{FOR_OTHER_INPUTS} {wording.output(row.name)} {what}")
     return None
 
 
-def _only_random(again: tuple[Judged, ...]) -> bool:
+def _only_random(again: tuple[OutputJudgement, ...]) -> bool:
     """Return whether only random numbers are wrong; their variation is right."""
     return all(one.row.details and one.row.details.distribution for one in again if one.fault is not None)
 
@@ -361,5 +361,5 @@ def _results(repeats: Repeats) -> str:
     )
 
 
-WORDS: Mapping[str, str] = {each.__name__: (each.__doc__ or "").partition("\n")[0] for each in RULES}
+RULE_WORDS: Mapping[str, str] = {each.__name__: (each.__doc__ or "").partition("\n")[0] for each in RULES}
 """Name of a rule -> the first line of its docstring, for the documentation."""

@@ -122,7 +122,7 @@ def agent_module(scenario: str) -> str:
     return scenario if module is None else module
 
 
-Scalar = bool | int | float | str
-Observation = Scalar | tuple[Scalar, ...]
+ParameterValue = bool | int | float | str
+Observation = ParameterValue | tuple[ParameterValue, ...]
 Observations = dict[str, Observation]
 """Observations in a scenario, by name: sizes, counts, times (``_ms``), places of values."""

@@ -11,11 +11,11 @@ import msgspec
 
 from harness.core.agreement import agreements_words, least_share
 from harness.core.cell import AXIS_DEFAULTS
+from harness.core.compute_share import is_the_cpus, nodes_on_ep
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.latency import Latency
 from harness.core.pace import beats, best_ms, is_open, unbeaten
 from harness.core.record import Record
-from harness.core.share import is_the_cpus, nodes_on_ep
 from harness.core.verdict import Family, Verdict
 
 LEAST_AGREEMENT = 0.98
@@ -25,7 +25,7 @@ _PLAYED = frozenset({"scenario"})
 """Axes that define how a session is used; they are not options of it."""
 
 
-class Answer(StrEnum):
+class ShippingAnswer(StrEnum):
     """The answer about one model on one target; the values are what readers see."""
 
     SHIP = "ship"
@@ -34,7 +34,7 @@ class Answer(StrEnum):
     UNKNOWN = "not known"
 
 
-class Choice(msgspec.Struct, frozen=True, kw_only=True):
+class ShippingChoice(msgspec.Struct, frozen=True, kw_only=True):
     """One configuration of a target that was tried with a model.
 
     Attributes:
@@ -71,17 +71,17 @@ class Shipping(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     target: str
-    answer: Answer
+    answer: ShippingAnswer
     option: str
     because: str
-    choice: Choice
+    choice: ShippingChoice
     is_fastest: bool = False
     times: float | None = None
 
     @property
     def ships(self) -> bool:
         """Whether this target may be shipped, with an option or without."""
-        return self.answer in (Answer.SHIP, Answer.WITH_OPTION)
+        return self.answer in (ShippingAnswer.SHIP, ShippingAnswer.WITH_OPTION)
 
     @property
     def bits(self) -> float | None:
@@ -114,14 +114,14 @@ class ShippedModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def what_to_ship(
-    choices: Iterable[Choice], targets: Sequence[str], simulated: Mapping[str, str]
+    choices: Iterable[ShippingChoice], targets: Sequence[str], simulated: Mapping[str, str]
 ) -> tuple[ShippedModel, ...]:
     """Return the answers, models in the order of their first choices.
 
     ``targets`` gives the order of the rows; ``simulated`` names the program that stands for a target's
     device.
     """
-    models: dict[tuple[str, str], dict[str, list[Choice]]] = {}
+    models: dict[tuple[str, str], dict[str, list[ShippingChoice]]] = {}
     for choice in choices:
         record = choice.record
         if not choice.is_played:
@@ -136,7 +136,7 @@ def what_to_ship(
     )
 
 
-def why_not(record: Record) -> str:
+def why_not_shipped(record: Record) -> str:
     """Return why a configuration is not worth shipping; empty if its answer does not speak against it."""
     if record.family is not Family.PASSED:
         told = str(record.verdict).replace("_", " ")
@@ -154,7 +154,7 @@ _TELLS_NOTHING = frozenset({Family.EXCLUDED, Family.SKIPPED, Family.MISSING})
 
 
 def _model(
-    suite: str, model: str, found: Sequence[tuple[str, list[Choice]]], simulated: Mapping[str, str]
+    suite: str, model: str, found: Sequence[tuple[str, list[ShippingChoice]]], simulated: Mapping[str, str]
 ) -> ShippedModel:
     rows = [_row(target, its, simulated.get(target, "")) for target, its in found]
     cpu = next((row for row in rows if row.ships and row.choice.record.provider == CPU), None)
@@ -181,42 +181,50 @@ def _no_fastest(shipped: Sequence[Shipping], best: Sequence[Shipping]) -> str:
     return "equally fast within noise: " + ", ".join(row.target for row in best) if len(best) > 1 else ""
 
 
-def _row(target: str, choices: Sequence[Choice], simulated: str) -> Shipping:
+def _row(target: str, choices: Sequence[ShippingChoice], simulated: str) -> Shipping:
     """Answer from the configurations of one target; the configuration without changes comes first."""
     plain, *others = sorted(choices, key=lambda choice: len(choice.changes))
-    right = [choice for choice in (plain, *others) if not why_not(choice.record) and _is_seen(choice, plain)]
+    right = [
+        choice
+        for choice in (plain, *others)
+        if not why_not_shipped(choice.record) and _is_seen(choice, plain)
+    ]
 
-    def answer(answer: Answer, because: str, choice: Choice = plain) -> Shipping:
-        option = ", ".join(choice.changes) if answer is Answer.WITH_OPTION else ""
+    def answer(answer: ShippingAnswer, because: str, choice: ShippingChoice = plain) -> Shipping:
+        option = ", ".join(choice.changes) if answer is ShippingAnswer.WITH_OPTION else ""
         return Shipping(target=target, answer=answer, option=option, because=because, choice=choice)
 
     if not right:
         nothing = plain.record.verdict.family in _TELLS_NOTHING
-        return answer(Answer.UNKNOWN if nothing else Answer.NOT, why_not(plain.record))
+        return answer(
+            ShippingAnswer.UNKNOWN if nothing else ShippingAnswer.NOT, why_not_shipped(plain.record)
+        )
     if simulated:
-        return answer(Answer.UNKNOWN, f"right, but on {simulated}: try it on a device", right[0])
+        return answer(ShippingAnswer.UNKNOWN, f"right, but on {simulated}: try it on a device", right[0])
     told = [choice for choice in right if not choice.record.rests_on_weak_golden]
     if not told:
-        return answer(Answer.UNKNOWN, f"weak golden: {right[0].record.weak_golden}", right[0])
+        return answer(ShippingAnswer.UNKNOWN, f"weak golden: {right[0].record.weak_golden}", right[0])
     best = _best(told)
     if not best.changes:
-        return answer(Answer.SHIP, "", best)
-    without = "" if plain.changes else why_not(plain.record)
-    return answer(Answer.WITH_OPTION, f"without it: {without}" if without else _gain(best, plain), best)
+        return answer(ShippingAnswer.SHIP, "", best)
+    without = "" if plain.changes else why_not_shipped(plain.record)
+    return answer(
+        ShippingAnswer.WITH_OPTION, f"without it: {without}" if without else _gain(best, plain), best
+    )
 
 
-def _is_seen(choice: Choice, plain: Choice) -> bool:
+def _is_seen(choice: ShippingChoice, plain: ShippingChoice) -> bool:
     """Return whether an option changes anything; one without effect is not listed."""
     effect = choice.record.effect
     return choice is plain or effect is None or effect.seen
 
 
-def _best(right: Sequence[Choice]) -> Choice:
+def _best(right: Sequence[ShippingChoice]) -> ShippingChoice:
     """Return the first configuration that no other one beats; without reliable times the first of all."""
     return next(iter(unbeaten(right, lambda choice: choice.rounds)), right[0])
 
 
-def _gain(choice: Choice, plain: Choice) -> str:
+def _gain(choice: ShippingChoice, plain: ShippingChoice) -> str:
     one, other = best_ms(choice.rounds), best_ms(plain.rounds)
     return f"{other / one:.3g} times as fast" if one and other and choice is not plain else ""
 
@@ -229,10 +237,14 @@ def _beside(row: Shipping, cpu: Shipping | None) -> Shipping:
     times = mine / cpus
     if row is not cpu and beats(cpu.choice.rounds, row.choice.rounds):
         because = f"slower: {times:.3g} times the time of {cpu.target}"
-        return msgspec.structs.replace(row, answer=Answer.NOT, option="", because=because, times=times)
+        return msgspec.structs.replace(
+            row, answer=ShippingAnswer.NOT, option="", because=because, times=times
+        )
     if row is not cpu and is_open(row.choice.rounds, cpu.choice.rounds):
         because = (
             f"the machine was too busy to tell if it is slower: {times:.3g} times the time of {cpu.target}"
         )
-        return msgspec.structs.replace(row, answer=Answer.UNKNOWN, option="", because=because, times=times)
+        return msgspec.structs.replace(
+            row, answer=ShippingAnswer.UNKNOWN, option="", because=because, times=times
+        )
     return msgspec.structs.replace(row, times=times)

@@ -12,14 +12,14 @@ import msgspec
 import numpy as np
 
 from harness.core.alike import usual
-from harness.core.lost import lost_of
 from harness.core.metrics import widen
-from harness.core.moved import Moves, moved_of
 from harness.core.noise import DEFAULT_LIMITS, noise_of, rms_limit
+from harness.core.noise_moves import Moves, moved_of
+from harness.core.rounding_loss import lost_of
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.value import Array, Floats, NamedValues, Tensor, leaves_of
 
-Draws = list[tuple[float, Array]]
+NoiseSamples = list[tuple[float, Array]]
 """Amplitude and result of each draw."""
 
 _SHOWN = 1 / 4
@@ -59,7 +59,7 @@ _SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-28, "b
 
 Smaller numbers are subnormal, and processors may flush them to zero, also on the way to larger ones.
 Accelerators without double units compute float64 in single precision. In float16 useful numbers may be
-subnormal: there it is the resolution of subnormals, and ``harness.core.flushed`` excuses only zeros.
+subnormal: there it is the resolution of subnormals, and ``harness.core.subnormals`` excuses only zeros.
 """
 
 _JUMP = 8.0
@@ -103,10 +103,10 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
             of float64 of the leaf's shape, in the unit of the output. A leaf without a spread is no float,
             changes its shape under noise, is lost in it, or differs from the golden even without noise.
         lost: For each data set: leaf -> the fraction that noise at amplitude 1 destroys, for leaves of any
-            type that lose more than half; see ``harness.core.lost``. Empty in spreads that were computed
+            type that lose more than half; see ``harness.core.rounding_loss``. Empty in spreads that were computed
             without it.
         moved: For each data set: leaf of integers or booleans -> how noise moves its elements; see
-            ``harness.core.moved``. Empty likewise.
+            ``harness.core.noise_moves``. Empty likewise.
     """
 
     precision: str
@@ -190,7 +190,7 @@ def _keeps_shape(drawn: Sequence[float], alike: Sequence[float]) -> bool:
     )
 
 
-def _measurable(quiet: Array, noisy: Draws) -> Draws | None:
+def _measurable(quiet: Array, noisy: NoiseSamples) -> NoiseSamples | None:
     """Return the draws that show the noise of an output.
 
     Return None if noise destroys the output almost completely.
@@ -212,7 +212,7 @@ def _measurable(quiet: Array, noisy: Draws) -> Draws | None:
 
 
 @np.errstate(all="ignore")
-def _is_within(part: float, quiet: Array, noisy: Draws) -> bool:
+def _is_within(part: float, quiet: Array, noisy: NoiseSamples) -> bool:
     """Return whether no draw moves an output by more than a given fraction of its size."""
     size = _root_mean_square(np.abs(np.where(np.isfinite(quiet), quiet, 0.0)))
     moved = [_root_mean_square(_deviation(one.reshape(-1), quiet.reshape(-1))) for _, one in noisy]
@@ -226,7 +226,7 @@ def _is_same(golden: Tensor, quiet: Tensor, spread: Floats) -> bool:
 
 
 @np.errstate(all="ignore")
-def _of_leaf(golden: Tensor, quiet: Array, noisy: Draws) -> Floats:
+def _of_leaf(golden: Tensor, quiet: Array, noisy: NoiseSamples) -> Floats:
     right = widen(golden.array, golden.dtype).reshape(-1)
     moved: dict[float, list[Floats]] = {}
     for amplitude, one in noisy:

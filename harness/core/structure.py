@@ -22,7 +22,7 @@ _LARGEST = 1 << 63
 """TOML has integers of 64 bits; Python would read thousands of digits."""
 
 
-class Place(msgspec.Struct, frozen=True):
+class FilePlace(msgspec.Struct, frozen=True):
     """A place in a file: ``local.toml: target[2].provider``; items are counted from 0."""
 
     file: str
@@ -31,22 +31,22 @@ class Place(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"{self.file}: {self.path}" if self.path else self.file
 
-    def key(self, name: str) -> "Place":
+    def key(self, name: str) -> "FilePlace":
         """Return the place of one key of the table here."""
         bare = re.fullmatch(r"[A-Za-z0-9_-]+", name)
         spelled = name if bare else shown(name)
-        return Place(self.file, f"{self.path}.{spelled}" if self.path else spelled)
+        return FilePlace(self.file, f"{self.path}.{spelled}" if self.path else spelled)
 
-    def item(self, index: int) -> "Place":
+    def item(self, index: int) -> "FilePlace":
         """Return the place of one item of the list here."""
-        return Place(self.file, f"{self.path}[{index}]")
+        return FilePlace(self.file, f"{self.path}[{index}]")
 
     def problem(self, what: str, hint: str = "") -> Problem:
         """Return a problem here; arguments are its fields."""
         return Problem(where=str(self), what=what, hint=hint)
 
 
-def deviations(value: object, kind: inspect.Type, place: Place) -> Iterator[Problem]:
+def deviations(value: object, kind: inspect.Type, place: FilePlace) -> Iterator[Problem]:
     """Yield every deviation of a value of ``tomllib`` from its type, in the order of the file.
 
     The type is of ``msgspec.inspect.type_info``. A struct's class may have ``option_type``, the type of its
@@ -188,7 +188,7 @@ def _within(value: float, kind: inspect.IntType | inspect.FloatType) -> bool:
 
 
 def _in_choice(
-    value: object, kind: inspect.LiteralType | inspect.EnumType, place: Place
+    value: object, kind: inspect.LiteralType | inspect.EnumType, place: FilePlace
 ) -> Iterator[Problem]:
     choices = _choices(kind)
     # In Python true and 1.0 equal 1; in TOML they are other things.
@@ -197,21 +197,21 @@ def _in_choice(
         yield place.problem(f"got {shown(value)}", hint)
 
 
-def _in_list(values: list[Any], kind: inspect.ListType, place: Place) -> Iterator[Problem]:
+def _in_list(values: list[Any], kind: inspect.ListType, place: FilePlace) -> Iterator[Problem]:
     if len(values) < (kind.min_length or 0):
         yield place.problem(f"expected {expected(kind)}, got an empty one")
     for index, item in enumerate(values):
         yield from deviations(item, kind.item_type, place.item(index))
 
 
-def _in_mapping(table: dict[str, Any], kind: inspect.DictType, place: Place) -> Iterator[Problem]:
+def _in_mapping(table: dict[str, Any], kind: inspect.DictType, place: FilePlace) -> Iterator[Problem]:
     for key, value in table.items():
         if not _fits(key, kind.key_type):
             yield place.key(key).problem(f"the key must be {expected(kind.key_type)}, got {shown(key)}")
         yield from deviations(value, kind.value_type, place.key(key))
 
 
-def _in_table(table: dict[str, Any], kind: inspect.StructType, place: Place) -> Iterator[Problem]:
+def _in_table(table: dict[str, Any], kind: inspect.StructType, place: FilePlace) -> Iterator[Problem]:
     fields = {field.encode_name: field for field in kind.fields}
     option_type = getattr(kind.cls, "option_type", None)
     names = [*fields, *(['"option.<key>"'] if option_type else [])]

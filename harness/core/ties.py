@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.metrics import EXACT_FRONTIER, is_close, measure, widen
+from harness.core.metrics import EXACT_FRONTIER, is_close, measure_error, widen
 from harness.core.output_metrics import Frontier
 from harness.core.tolerance import EXACT, Tolerance
 from harness.core.value import STRING, Array, Tensor
@@ -20,7 +20,7 @@ from harness.operators.book import operators_with
 _DEFINED = operators_with(lambda row: row.ties == "first_index")
 """Of equal values ONNX makes these choose the first index, or the last with ``select_last_index``."""
 
-ZEROS = 1000
+_ZEROS = 1000
 """An EP may report one of so many values as nonzero although it is exactly zero on the CPU EP.
 
 Relu and differences give exact zeros, but rounding turns one into a small number only next to a threshold.
@@ -81,7 +81,7 @@ class Ties(msgspec.Struct, frozen=True, kw_only=True):
             np.broadcast_to(side, self.differs.shape)[self.differs] for side in (self.golden, self.actual)
         )
         ours, theirs = (Tensor(dtype="float64", array=side.astype(np.float64)) for side in (golden, actual))
-        found = measure(ours, theirs, EXACT)
+        found = measure_error(ours, theirs, EXACT)
         return () if found.special else found.frontier
 
 
@@ -109,7 +109,7 @@ def _ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
         data = widen(chosen.data.array, chosen.data.dtype)
         right, found = golden.astype(np.int64), actual.astype(np.int64)
         if chosen.op == "NonZero":
-            most_zeros = 0 if chosen.exact else max(1, data.size // ZEROS)
+            most_zeros = 0 if chosen.exact else max(1, data.size // _ZEROS)
             return _in_list(data, right, found, most_zeros)
         if right.shape != found.shape:
             return None

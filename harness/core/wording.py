@@ -10,7 +10,7 @@ from collections.abc import Sequence as Seq
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.metrics import Measured, special_codes, widen
+from harness.core.metrics import OutputFigures, special_codes, widen
 from harness.core.output_metrics import Noise, OutputMetrics, PrecisionError
 from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
@@ -37,7 +37,7 @@ def kind(value: Value) -> str:
     return "an empty optional"
 
 
-def share(count: int, elements: int) -> str:
+def share_text(count: int, elements: int) -> str:
     """Return ``3 of 60 elements (5.0%)``."""
     return f"{count} of {elements} elements ({count / max(1, elements):.1%})"
 
@@ -74,7 +74,7 @@ def other_names(missing: Seq[str], unexpected: Seq[str]) -> str:
     return "; ".join(clauses)
 
 
-def special_values(name: str, golden: Tensor, actual: Tensor, measured: Measured) -> str:
+def special_values(name: str, golden: Tensor, actual: Tensor, measured: OutputFigures) -> str:
     """Describe where NaN or infinity differ, and how many of each there are on either side."""
     at = measured.special_at or 0
     counts = []
@@ -85,18 +85,18 @@ def special_values(name: str, golden: Tensor, actual: Tensor, measured: Measured
     (golden_nans, golden_infs), (nans, infs) = counts
     finite_wrong = measured.mismatched - measured.special
     return (
-        f"{output(name)}: {share(measured.special, golden.array.size)} differ in NaN or infinity, "
+        f"{output(name)}: {share_text(measured.special, golden.array.size)} differ in NaN or infinity, "
         f"first{got_and_golden(golden, actual, at)}; "
         f"NaN: got {nans}, golden {golden_nans}; infinities: got {infs}, golden {golden_infs}"
         + (f"; {finite_wrong} finite elements differ too" if finite_wrong else "")
     )
 
 
-def values(
-    name: str, golden: Tensor, actual: Tensor, measured: Measured, tolerance: Tolerance, note: str = ""
+def values_words(
+    name: str, golden: Tensor, actual: Tensor, measured: OutputFigures, tolerance: Tolerance, note: str = ""
 ) -> str:
     """Describe how many values are outside the tolerance, and where the greatest differences are."""
-    clauses = [f"{output(name)}: {share(measured.mismatched, golden.array.size)} differ"]
+    clauses = [f"{output(name)}: {share_text(measured.mismatched, golden.array.size)} differ"]
     at = measured.max_abs_at
     if tolerance == EXACT:
         if measured.max_abs is not None and at is not None:
@@ -152,7 +152,7 @@ def approximate(row: OutputMetrics, noise: Noise) -> str:
     return f"{output(row.name)}: {size}, which {noise.document} allows"
 
 
-def delivered(row: OutputMetrics, precision: str) -> str:
+def delivered_words(row: OutputMetrics, precision: str) -> str:
     """Describe an error that is explained by the precision in which an EP computes by its own default."""
     left = "" if row.delivered_bits is None else f", {row.delivered_bits:.1f} bits are left"
     if _is_counted(row):
@@ -191,7 +191,7 @@ def precision_loss(row: OutputMetrics, delivered: str, least: float, remedy: str
     """Describe an output that is right at a coarser precision but keeps too few bits."""
     cosine = "" if row.cosine is None else f", cosine {row.cosine:.3g}"
     if _is_counted(row):
-        left = f"{share(row.mismatched, row.elements)} differ"
+        left = f"{share_text(row.mismatched, row.elements)} differ"
         return f"{output(row.name)}: the EP computes in {delivered}: {left}{_remedied(row, remedy)}"
     left = f"{row.delivered_bits or 0.0:.1f} bits are left, fewer than {least:g}{cosine}"
     return f"{output(row.name)}: the EP computes in {delivered}: {left}{_remedied(row, remedy)}"
@@ -216,7 +216,7 @@ def relative(error: PrecisionError) -> str:
     return f"relative error {error.error:.2g}{own}"
 
 
-def lost(row: OutputMetrics) -> str:
+def lost_words(row: OutputMetrics) -> str:
     """Describe an output that is lost although each element is within the tolerance."""
     error = row.relative_error or 0.0
     return f"{output(row.name)}: relative error {error:.2g}; the tolerance is wider than the values"
@@ -242,7 +242,7 @@ def strings(name: str, golden: Tensor, actual: Tensor, differs: NDArray[np.intp]
     first = f"first{_at(golden, at)}: got {_cut(got[at])}, golden is {_cut(right[at])}"
     same = sorted(map(str, right)) == sorted(map(str, got))
     order = "; same values in another order" if same else ""
-    return f"{output(name)}: {share(differs.size, golden.array.size)} differ; {first}{order}"
+    return f"{output(name)}: {share_text(differs.size, golden.array.size)} differ; {first}{order}"
 
 
 def _at(value: Tensor, index: int) -> str:

@@ -8,21 +8,21 @@ from typing import Literal
 
 import msgspec
 
-from harness.corpus.sizes import Pattern
+from harness.corpus.open_sizes import SizePattern
 
-Values = Literal["plain", "positive", "wide", "small"]
+ValueRange = Literal["plain", "positive", "wide", "small"]
 """The values of an input without any other restriction; see ``contents``."""
 
 
-class Attempt(msgspec.Struct, frozen=True, kw_only=True):
+class InputAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """One way to make inputs: the sizes of open dimensions, and the values.
 
     ``draw`` counts other sizes and numbers of the same kind: a model that fails with the first is tried with
     them.
     """
 
-    sizes: Pattern = "distinct"
-    values: Values = "plain"
+    sizes: SizePattern = "distinct"
+    values: ValueRange = "plain"
     draw: int = 0
 
     @property
@@ -31,27 +31,27 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.sizes}/{self.values}"
 
 
-FIRST = Attempt()
+FIRST = InputAttempt()
 
 ATTEMPTS = (
     FIRST,
-    Attempt(sizes="single"),
-    Attempt(values="positive"),
-    Attempt(sizes=4),  # dimensions of different names that must be equal; multiples of strides
-    Attempt(sizes=8),
-    Attempt(sizes=16),
-    Attempt(sizes="image:64"),  # networks for images halve them five times
-    Attempt(sizes="image:224"),
-    Attempt(values="small"),
-    Attempt(values="wide"),
-    Attempt(sizes=2),
-    Attempt(sizes=1),  # an unknown window may be larger than that
-    Attempt(sizes=1, values="positive"),
+    InputAttempt(sizes="single"),
+    InputAttempt(values="positive"),
+    InputAttempt(sizes=4),  # dimensions of different names that must be equal; multiples of strides
+    InputAttempt(sizes=8),
+    InputAttempt(sizes=16),
+    InputAttempt(sizes="image:64"),  # networks for images halve them five times
+    InputAttempt(sizes="image:224"),
+    InputAttempt(values="small"),
+    InputAttempt(values="wide"),
+    InputAttempt(sizes=2),
+    InputAttempt(sizes=1),  # an unknown window may be larger than that
+    InputAttempt(sizes=1, values="positive"),
 )
 """All attempts in order. A model without open dimensions has only attempts with other values."""
 
-STRONGER: tuple[Values, ...] = ("positive", "wide", "small")
+STRONGER: tuple[ValueRange, ...] = ("positive", "wide", "small")
 """Values to try, in this order, if the first values give a weak golden."""
 
-LARGEST = 1 << 24
+MOST_ELEMENTS = 1 << 24
 """Largest number of elements of the inputs of a later attempt, so that it takes at most a second."""

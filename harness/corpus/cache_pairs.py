@@ -65,10 +65,10 @@ def cache_pairs(
         lone = next(name for name in pasts if name not in named)
         return f"no output takes the place of its input {lone!r} in the next step"
     # Some exporters list all keys before all values.
-    return with_axes(sorted(named.items(), key=lambda pair: _layer(pair[0])), inputs, outputs, batch)
+    return pairs_with_axes(sorted(named.items(), key=lambda pair: _layer(pair[0])), inputs, outputs, batch)
 
 
-def with_axes(
+def pairs_with_axes(
     names: Iterable[tuple[str, str]],
     inputs: Mapping[str, ValueType],
     outputs: Mapping[str, ValueType],

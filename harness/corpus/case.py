@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.core.model_settings import ModelSettings
+from harness.core.run_work import Work
 from harness.core.value import NamedValues, from_wire, to_wire, value_bytes
-from harness.core.work import Work
-from harness.corpus.attempts import FIRST, Attempt
-from harness.corpus.data_sets import DataSet, Signature, check_names, hash_data_set, read_data_sets
+from harness.corpus.attempts import FIRST, InputAttempt
+from harness.corpus.data_sets import DataSet, ModelSignature, check_names, hash_data_set, read_data_sets
 from harness.corpus.decoder_names import sizes_by_config
 from harness.corpus.domain_walk import domains_of
-from harness.corpus.errors import (
-    ChangedError,
+from harness.corpus.external import external_files
+from harness.corpus.file_state import FileState, cached_state, files_state, model_state
+from harness.corpus.frozen_judgement import Frozen, read_frozen
+from harness.corpus.genai_config import read_genai_config
+from harness.corpus.model_errors import (
+    ChangedFileError,
     DamagedError,
     InputError,
     MisnamedError,
@@ -24,24 +28,20 @@ from harness.corpus.errors import (
     SettingsError,
     blame,
 )
-from harness.corpus.external import external_files
-from harness.corpus.facts import ModelFacts, model_facts
-from harness.corpus.file_state import FileState, cached_state, files_state, model_state
-from harness.corpus.frozen import Frozen, read_frozen
-from harness.corpus.genai_config import read_genai_config
+from harness.corpus.model_facts import ModelFacts, model_facts
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.nodes import weight_names
-from harness.corpus.ort_format.model import is_ort_format
-from harness.corpus.ort_format.unpacked import unpacked
+from harness.corpus.ort_format.onnx_copy import unpacked
+from harness.corpus.ort_format.onnx_model import is_ort_format
 from harness.corpus.port import Port, ValueType, model_text, value_type
 from harness.corpus.recipe import Recipe, fitted, inputs_of
-from harness.corpus.row_cache import LARGEST, open_row_cache
+from harness.corpus.row_cache import LARGEST_CONTENT, open_row_cache
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suite import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
 from harness.corpus.unused_data import refuse_unused
 from harness.corpus.work.estimate import work_of
-from harness.corpus.work.share import NodeWork
+from harness.corpus.work.work_share import NodeWork
 
 if TYPE_CHECKING:
     import onnx
@@ -69,7 +69,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         data_sets: At least one.
         rtol: Relative tolerance of the expected outputs; no execution provider is judged by it.
         atol: Absolute tolerance of the expected outputs.
-        state: State of the model and its external data before they were read; see ``state_of``.
+        state: State of the model and its external data before they were read; see ``model_files_state``.
         digest: SHA-256 in hex over everything that the CPU provider's answer depends on or is compared with:
             the model, its external data, all data sets, and the tolerance of expected outputs.
         work: Work of one run with the first data set that was read; an estimate, which stays the same for
@@ -133,7 +133,7 @@ def load_case(
     cache: for a built-in suite if the model still exists; for a folder if the model, its test data and its
     external data look unchanged; see ``file_state``.
 
-    Sizes of symbolic dimensions are given by name; for others see ``harness.corpus.sizes``. The matrix's
+    Sizes of symbolic dimensions are given by name; for others see ``harness.corpus.open_sizes``. The matrix's
     settings for this model override those of the model's side file, which override ``dimensions``.
 
     Raises:
@@ -161,12 +161,12 @@ def load_case(
             case, external = _read(suite, model, path, dimensions, seed, settings)
         except ModelError as error:
             if _state(suite, model, path) != state:
-                raise ChangedError(path) from error
+                raise ChangedFileError(path) from error
             raise
         if _state(suite, model, path) != state:
-            raise ChangedError(path)
+            raise ChangedFileError(path)
         settled = external and state and state.settled(began) and external.settled(began)
-        kept_whole = case.nbytes < LARGEST and case.source is None
+        kept_whole = case.nbytes < LARGEST_CONTENT and case.source is None
         if row_cache is not None and external and state and settled and kept_whole:
             row_cache.put(name, state.text, _pack(case))
     owner = "your" if suite.kind == "folder" else "the profile's" if suite.frozen else "the suite's"
@@ -174,7 +174,7 @@ def load_case(
     return _frozen(case, suite, model)
 
 
-def state_of(case: Case) -> str:
+def model_files_state(case: Case) -> str:
     """Return the present state of a model's files: ``case.state`` if they are unchanged since they were read.
 
     It checks the status of each file, and opens none.
@@ -205,7 +205,7 @@ def _frozen(case: Case, suite: Suite, model: str) -> Case:
     return msgspec.structs.replace(case, frozen=frozen)
 
 
-def at_attempt(case: Case, attempt: Attempt) -> Case:
+def at_attempt(case: Case, attempt: InputAttempt) -> Case:
     """Return a case with the generated inputs of another attempt.
 
     Raises:
@@ -261,7 +261,7 @@ def _read(
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()
     recipe = None
-    data_sets = read_data_sets(path, home, Signature(ports=ports, outputs=outputs, declared=declared))
+    data_sets = read_data_sets(path, home, ModelSignature(ports=ports, outputs=outputs, declared=declared))
     if data_sets:
         if settings.inputs:
             what = f"its settings describe inputs, but nothing is generated: it has {data_sets[0].name}"

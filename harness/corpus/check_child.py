@@ -9,7 +9,7 @@ import os
 import sys
 
 
-def problem(path: str) -> str:
+def model_problem(path: str) -> str:
     """Return why onnx's checker, or its type inference, refuses a model; empty if they accept it."""
     import onnx
     from onnx.checker import ValidationError
@@ -23,15 +23,15 @@ def problem(path: str) -> str:
     return ""
 
 
-def serve() -> None:
+def answer_requests() -> None:
     """Answer until standard input ends."""
     # What onnx prints must not be taken for an answer.
     answers = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     for line in sys.stdin:
-        answers.write(json.dumps(problem(json.loads(line))) + "\n")
+        answers.write(json.dumps(model_problem(json.loads(line))) + "\n")
         answers.flush()
 
 
 if __name__ == "__main__":
-    serve()
+    answer_requests()

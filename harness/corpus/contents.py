@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import msgspec
 
-from harness.core.model_settings import InputSettings, Number, Scalar
+from harness.core.model_settings import InputSettings, Number, SettingValue
 from harness.core.value import STRING
-from harness.corpus.attempts import Values
+from harness.corpus.attempts import ValueRange
 from harness.corpus.element_types import is_floating, limits_of
+from harness.corpus.open_sizes import dimension_size
 from harness.corpus.port import Port
-from harness.corpus.sizes import size_of
 from harness.operators.values import Domain, Extent
 
 
@@ -41,7 +41,7 @@ class Counting(msgspec.Struct, frozen=True):
 class Constant(msgspec.Struct, frozen=True):
     """The same value everywhere."""
 
-    value: Scalar
+    value: SettingValue
 
 
 class Pattern(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ def content_of(
     settings: InputSettings | None,
     domain: Domain | None,
     sizes: Mapping[str, int],
-    values: Values = "plain",
+    values: ValueRange = "plain",
 ) -> Content | None:
     """Return the content to generate for an input, a tensor; None if only the element type decides.
 
@@ -133,7 +133,7 @@ def rows_of(domain: Domain | None, sizes: Mapping[str, int]) -> int | None:
 
 def _known(extents: tuple[Extent, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
     """Return the known lengths of axes, except 0."""
-    known = (one if isinstance(one, int) else size_of(one, sizes) for one in extents)
+    known = (one if isinstance(one, int) else dimension_size(one, sizes) for one in extents)
     return tuple(size for size in known if size)
 
 
@@ -183,7 +183,7 @@ _SPAN = 2.0
 """Distance of values from an operator's only bound: that of nearly all standard normal values."""
 
 
-def _varied(dtype: str, values: Values) -> Content | None:
+def _varied(dtype: str, values: ValueRange) -> Content | None:
     """Return values other than those that the element type alone decides; some types have none."""
     if values == "plain" or dtype in {STRING, "float8e8m0", ""} or dtype.startswith("complex"):
         return None
@@ -195,12 +195,12 @@ def _varied(dtype: str, values: Values) -> Content | None:
     return Range(low, min(high, limits_of(dtype)[1] + 1))
 
 
-_OF_FLOATS: dict[Values, Content] = {
+_OF_FLOATS: dict[ValueRange, Content] = {
     "positive": Range(0.1, 1.0),
     "wide": Range(-10.0, 10.0),
     "small": Range(-0.1, 0.1),
 }
-_OF_INTEGERS: dict[Values, tuple[int, int]] = {"positive": (1, 3), "wide": (0, 8), "small": (0, 1)}
+_OF_INTEGERS: dict[ValueRange, tuple[int, int]] = {"positive": (1, 3), "wide": (0, 8), "small": (0, 1)}
 
 
 def _asked(dtype: str, settings: InputSettings) -> Content | None:
@@ -218,7 +218,7 @@ def _asked(dtype: str, settings: InputSettings) -> Content | None:
     return Range(low, settings.high)
 
 
-def _check(dtype: str, value: Scalar, beyond: int = 0) -> None:
+def _check(dtype: str, value: SettingValue, beyond: int = 0) -> None:
     if isinstance(value, str) != (dtype == STRING):
         raise ValueError(f"{value!r} is no value of type {dtype}")
     if dtype == "bool" and value not in (0, 1):

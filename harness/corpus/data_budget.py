@@ -2,7 +2,7 @@
 
 from harness.core.reading import size_text
 
-MOST_BYTES = 512 << 20
+MOST_DATA_BYTES = 512 << 20
 """Bytes of memory for all data sets of a model, and for each of their files."""
 
 TEXT_BYTES = 80
@@ -15,7 +15,7 @@ PART_BYTES = 600
 class DataBudget:
     """The remaining budget for the data of one model."""
 
-    def __init__(self, most: int = MOST_BYTES) -> None:
+    def __init__(self, most: int = MOST_DATA_BYTES) -> None:
         self._most = self._left = most
 
     def take(self, nbytes: int) -> None:

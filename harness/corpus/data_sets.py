@@ -10,12 +10,12 @@ from harness.core.errors import valid_names
 from harness.core.model_settings import ModelSettings
 from harness.core.value import STRING, NamedValues, Tensor, Value, leaves, pack
 from harness.corpus.data_budget import DataBudget
-from harness.corpus.data_files import DataFile, SavedSet, find_data_sets
-from harness.corpus.errors import InputError, ModelError, SettingsError, blame
+from harness.corpus.data_set_files import DataFile, SavedSet, find_data_sets
+from harness.corpus.model_errors import InputError, ModelError, SettingsError, blame
 from harness.corpus.numpy_files import as_tensor, read_npy, read_npz
+from harness.corpus.open_sizes import axis_name
 from harness.corpus.port import Port, ValueType
 from harness.corpus.protos import decode_named
-from harness.corpus.sizes import axis_name
 from harness.corpus.symbols import free_symbols
 
 _REMEDY = "fix this test data, or remove it to have inputs generated"
@@ -38,7 +38,7 @@ class DataSet(msgspec.Struct, frozen=True, kw_only=True):
     expected: NamedValues = ()
 
 
-class Signature(msgspec.Struct, frozen=True, kw_only=True):
+class ModelSignature(msgspec.Struct, frozen=True, kw_only=True):
     """The inputs that have to be fed, the outputs, and all inputs by name, those with an initializer too."""
 
     ports: tuple[Port, ...]
@@ -46,7 +46,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     declared: dict[str, ValueType]
 
 
-def read_data_sets(path: Path, home: Path, signature: Signature) -> tuple[DataSet, ...]:
+def read_data_sets(path: Path, home: Path, signature: ModelSignature) -> tuple[DataSet, ...]:
     """Return the data sets of one model, from its ``test_data_set_N`` in a folder, which need not exist.
 
     A data set without any input, of a model that has inputs, is left out whatever its outputs are: they
@@ -107,7 +107,7 @@ def _bytes(part: Tensor) -> bytes:
     return repr([str(item) for item in part.array.ravel()]).encode() if part.dtype == STRING else pack(part)
 
 
-def _read_data_set(saved: SavedSet, signature: Signature, budget: DataBudget) -> DataSet | None:
+def _read_data_set(saved: SavedSet, signature: ModelSignature, budget: DataBudget) -> DataSet | None:
     inputs = _read_values(saved, "input", signature.ports, signature.declared, budget)
     ports = signature.ports
     if ports and not any(file.role in {"input", "both"} for file in saved.files):

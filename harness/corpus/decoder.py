@@ -6,12 +6,19 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.core.value import Tensor
-from harness.corpus.cache_pairs import CachePair, cache_pairs, with_axes
+from harness.corpus.cache_pairs import CachePair, cache_pairs, pairs_with_axes
 from harness.corpus.case import Case
-from harness.corpus.decoder_names import Named, named_by_config
-from harness.corpus.errors import blame
-from harness.corpus.fixed_cache import Count, counts_of, fixed_cache, held_positions, scattered, takes_lengths
+from harness.corpus.decoder_names import DecoderNames, named_by_config
+from harness.corpus.fixed_cache import (
+    CachePosition,
+    counts_of,
+    fixed_cache,
+    held_positions,
+    scattered,
+    takes_lengths,
+)
 from harness.corpus.genai_config import GenaiConfig, read_genai_config
+from harness.corpus.model_errors import blame
 from harness.corpus.model_file import load_model
 from harness.corpus.port import ValueType
 
@@ -71,7 +78,7 @@ class Decoder(msgspec.Struct, frozen=True, kw_only=True):
     context: int | None = None
     fixed: tuple[str, ...] = ()
     constants: dict[str, bool | int] = {}
-    counts: dict[str, Count] = {}
+    counts: dict[str, CachePosition] = {}
     cache_length: int | None = None
     masks_cache: bool = False
     shares_buffer: bool = False
@@ -92,7 +99,7 @@ def decoder_of(case: Case) -> Decoder | str:
     inputs = {port.name: port.type for port in case.ports}
     outputs = dict(zip(case.outputs, case.output_types, strict=True))
     config = read_genai_config(case.model_path.parent)
-    named = Named()
+    named = DecoderNames()
     if config is not None:
         told = named_by_config(config, case.model_path, inputs, outputs)
         if isinstance(told, str):
@@ -110,7 +117,7 @@ def decoder_of(case: Case) -> Decoder | str:
     own = {name: kind for name, kind in inputs.items() if name not in (tokens, *fixed)}
     batch = inputs[tokens].axes[0]
     if named.pairs:
-        cache = with_axes(named.pairs, own, outputs, batch)
+        cache = pairs_with_axes(named.pairs, own, outputs, batch)
     else:
         rest = {name: kind for name, kind in outputs.items() if name != logits and not _ENCODER.search(name)}
         cache = cache_pairs(own, rest, batch)

@@ -15,7 +15,7 @@ _CACHE_RANK = 4
 FLOATS = frozenset({"float32", "float16", "bfloat16"})
 
 
-class Named(msgspec.Struct, frozen=True, kw_only=True):
+class DecoderNames(msgspec.Struct, frozen=True, kw_only=True):
     """Names by role, as in ``Decoder``; empty for missing ones.
 
     ``pairs`` are input and output of each tensor of the cache, in the order of the layers.
@@ -31,7 +31,7 @@ class Named(msgspec.Struct, frozen=True, kw_only=True):
 
 def named_by_config(
     config: GenaiConfig, model: Path, inputs: Mapping[str, ValueType], outputs: Mapping[str, ValueType]
-) -> Named | str:
+) -> DecoderNames | str:
     """Return the names that a configuration gives to a model's inputs and outputs; else why it is no decoder.
 
     Raises:
@@ -51,7 +51,7 @@ def named_by_config(
     problems = [*_problems(decoder, inputs, outputs)]
     if problems:
         raise ConfigError(model.with_name(CONFIG_NAME), problems[0], len(problems))
-    return Named(
+    return DecoderNames(
         tokens=_there(decoder.inputs.input_ids, inputs),
         positions=_there(decoder.inputs.position_ids, inputs),
         mask=_there(decoder.inputs.attention_mask, inputs),

@@ -8,8 +8,8 @@ import msgspec
 
 from harness.corpus.node_use import Use
 from harness.corpus.nodes import bodies, domain_of, number_of, operator_name
+from harness.corpus.open_sizes import axis_name
 from harness.corpus.port import model_text
-from harness.corpus.sizes import axis_name
 from harness.operators.book import find_operator, operators_with
 from harness.operators.values import Domain, Extents
 

@@ -8,10 +8,10 @@ import msgspec
 from harness.core.value import STRING, pack
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
-from harness.corpus.derived import MODEL
-from harness.corpus.errors import blame
+from harness.corpus.derived_models import MODEL_FILE
 from harness.corpus.external import make_external
-from harness.corpus.protos import parse, tensor_value
+from harness.corpus.model_errors import blame
+from harness.corpus.protos import parse_proto, tensor_value
 
 if TYPE_CHECKING:
     import onnx
@@ -53,21 +53,21 @@ def external_copy(case: Case) -> Case | None:
             return None
 
         def build(folder: Path) -> None:
-            (folder / MODEL).write_bytes(model)
+            (folder / MODEL_FILE).write_bytes(model)
             with (folder / _WEIGHTS).open("wb") as file:
                 for offset, content in weights:
                     file.seek(offset)
                     file.write(content)
 
         fill_once(entry, build)
-    return msgspec.structs.replace(case, model_path=entry / MODEL, external=(entry / _WEIGHTS,))
+    return msgspec.structs.replace(case, model_path=entry / MODEL_FILE, external=(entry / _WEIGHTS,))
 
 
 def _split(path: Path) -> tuple[bytes, list[tuple[int, bytes]]]:
     """Return the model without the moved weights, and these weights with their offsets."""
     import onnx
 
-    model: onnx.ModelProto = parse(onnx.ModelProto, path.read_bytes())
+    model: onnx.ModelProto = parse_proto(onnx.ModelProto, path.read_bytes())
     weights: list[tuple[int, bytes]] = []
     end = 0
     for weight in model.graph.initializer:

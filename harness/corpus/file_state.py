@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.corpus.archive import data_archive
-from harness.corpus.data_files import DATA_FILE, DATA_SET
+from harness.corpus.data_set_archive import data_archive
+from harness.corpus.data_set_files import DATA_FILE, DATA_SET
 from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.side_file import side_file
 from harness.corpus.tolerance_file import TOLERANCE_FILES

@@ -17,7 +17,7 @@ from harness.corpus.port import ValueType
 if TYPE_CHECKING:
     import onnx
 
-Count = Literal["start", "places"]
+CachePosition = Literal["start", "places"]
 """What an input counts: the columns before the new ones, or the place of each new one."""
 
 _START = re.compile(r"write_?ind(?:ex|exes|ices)$|start_?pos(?:ition)?$", re.IGNORECASE)
@@ -37,12 +37,12 @@ _PAST_OF = {"GroupQueryAttention": (3, 4)}
 """Operators that get the length of the cache, so that its buffer may be longer, and their inputs."""
 
 
-def counts_of(inputs: Mapping[str, ValueType], sequence: str | None) -> dict[str, Count]:
+def counts_of(inputs: Mapping[str, ValueType], sequence: str | None) -> dict[str, CachePosition]:
     """Return which of the inputs without another role count columns, by their names and shapes.
 
     ``sequence`` is the symbol of the new columns; None if their number is fixed.
     """
-    found: dict[str, Count] = {}
+    found: dict[str, CachePosition] = {}
     for name, kind in inputs.items():
         if kind.kind != "tensor" or kind.dtype not in _INTEGERS or len(kind.shape or ()) > 1:
             continue

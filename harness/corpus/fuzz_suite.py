@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harness.core.errors import UsageError, one_line
-from harness.corpus.errors import ModelError
-from harness.corpus.forms.draw import Draw
-from harness.corpus.forms.make import Choice, choose, form_model
-from harness.corpus.value_file import write_model
-from harness.corpus.variants.source import Draws, graph_name, write_graph
+from harness.corpus.forms.draw import ChoiceStream
+from harness.corpus.forms.numbered_forms import KernelChoice, choose, form_model
+from harness.corpus.model_errors import ModelError
+from harness.corpus.value_file import write_model_folder
+from harness.corpus.variants.source import StreamByNumber, graph_name, write_graph
 
 FUZZ = "fuzz:"
 """Before the seed and the count, in the name of a suite."""
@@ -61,7 +61,7 @@ def is_graph(number: int) -> bool:
     return number % CYCLE < CYCLE // 2
 
 
-def choice_of(seed: int, number: int) -> Choice:
+def choice_of(seed: int, number: int) -> KernelChoice:
     """Return the operator, opset and types of an operator form."""
     return choose(_draw(seed, _FORMS, number))
 
@@ -95,17 +95,17 @@ def fuzz_maker(seed: int, operator_tests: Callable[[], Path]) -> Callable[[str, 
     return make
 
 
-def _draw(seed: int, source: int, number: int) -> Draw:
-    return Draw(GENERATOR, source, seed, number)
+def _draw(seed: int, source: int, number: int) -> ChoiceStream:
+    return ChoiceStream(GENERATOR, source, seed, number)
 
 
-def _graph_draws(seed: int) -> Draws:
+def _graph_draws(seed: int) -> StreamByNumber:
     return functools.partial(_draw, seed, _GRAPHS)
 
 
-def _write_form(draw: Draw, folder: Path) -> None:
+def _write_form(draw: ChoiceStream, folder: Path) -> None:
     try:
         built = form_model(choose(draw), draw)
     except ValueError as error:
         raise ModelError(folder / "model.onnx", one_line(error)) from error
-    write_model(folder, built.model, built.inputs)
+    write_model_folder(folder, built.model, built.inputs)

@@ -12,8 +12,8 @@ from msgspec import Meta
 
 from harness.core.errors import Problem, one_line, valid_names
 from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.structure import Place, deviations
-from harness.corpus.errors import InputError, SettingsError, blame
+from harness.core.structure import FilePlace, deviations
+from harness.corpus.model_errors import InputError, SettingsError, blame
 
 CONFIG_NAME = "genai_config.json"
 
@@ -47,7 +47,7 @@ class ConfigError(SettingsError):
         return str(msgspec.structs.replace(self.problem, where=where))
 
 
-class Inputs(msgspec.Struct, frozen=True, kw_only=True):
+class DecoderInputs(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the decoder's inputs; those of the cache have ``%d`` for the layer."""
 
     input_ids: str = "input_ids"
@@ -61,7 +61,7 @@ class Inputs(msgspec.Struct, frozen=True, kw_only=True):
     cross_past_value_names: str = ""
 
 
-class Outputs(msgspec.Struct, frozen=True, kw_only=True):
+class DecoderOutputs(msgspec.Struct, frozen=True, kw_only=True):
     """Names of the decoder's outputs."""
 
     logits: str = "logits"
@@ -76,7 +76,7 @@ class SlidingWindow(msgspec.Struct, frozen=True, kw_only=True):
     slide_key_value_cache: bool = True
 
 
-class Stage(msgspec.Struct, frozen=True):
+class DecoderStage(msgspec.Struct, frozen=True):
     """One model of a decoder that is divided into several."""
 
 
@@ -87,10 +87,10 @@ class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
     num_hidden_layers: _Size = 0
     num_key_value_heads: int = 0
     head_size: int = 0
-    inputs: Inputs = Inputs()
-    outputs: Outputs = Outputs()
+    inputs: DecoderInputs = DecoderInputs()
+    outputs: DecoderOutputs = DecoderOutputs()
     sliding_window: SlidingWindow = SlidingWindow(slide_key_value_cache=False)
-    pipeline: list[Stage] = []
+    pipeline: list[DecoderStage] = []
 
 
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -128,9 +128,9 @@ def read_genai_config(folder: Path) -> GenaiConfig | None:
     if not isinstance(table, dict):
         what = f"expected an object, got {type(table).__name__}"
         raise ConfigError(path, Problem(where=CONFIG_NAME, what=what, hint=_REWRITE))
-    problems = [*_misspelled(table, GenaiConfig, Place(CONFIG_NAME))]
+    problems = [*_misspelled(table, GenaiConfig, FilePlace(CONFIG_NAME))]
     known = _known(table, GenaiConfig)
-    problems += deviations(known, msgspec.inspect.type_info(GenaiConfig), Place(CONFIG_NAME))
+    problems += deviations(known, msgspec.inspect.type_info(GenaiConfig), FilePlace(CONFIG_NAME))
     if problems:
         raise ConfigError(path, problems[0], len(problems))
     return msgspec.convert(known, GenaiConfig)
@@ -165,7 +165,7 @@ def _known_value(value: Any, kind: type[msgspec.Struct] | None) -> Any:
     return value
 
 
-def _misspelled(table: Mapping[str, Any], kind: type[msgspec.Struct], place: Place) -> Iterator[Problem]:
+def _misspelled(table: Mapping[str, Any], kind: type[msgspec.Struct], place: FilePlace) -> Iterator[Problem]:
     """Yield keys that nearly equal a missing key that is read: a default would hide the mistake."""
     fields = _fields(kind)
     missing = [name for name in fields if name not in table]

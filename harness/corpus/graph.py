@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.core.errors import UsageError, one_line
-from harness.core.levels import Operator
-from harness.corpus.errors import ModelError
+from harness.core.graph_levels import OperatorType
+from harness.corpus.model_errors import ModelError
 from harness.corpus.model_file import parse_model
 from harness.corpus.nodes import all_nodes, bodies, domain_of, named_opsets, taken_from_outside, weight_names
 from harness.corpus.port import model_text
@@ -27,7 +27,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
         attributes: Digest of its attributes.
     """
 
-    operator: Operator
+    operator: OperatorType
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     attributes: bytes
@@ -46,7 +46,7 @@ class Graph(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     nodes: tuple[Node, ...]
-    operators: dict[Operator, int]
+    operators: dict[OperatorType, int]
     inputs: frozenset[str]
     outputs: frozenset[str]
     constants: frozenset[str]
@@ -114,8 +114,8 @@ def _node(node: "onnx.NodeProto") -> Node:
     )
 
 
-def _operator(node: "onnx.NodeProto") -> Operator:
-    return Operator(model_text(domain_of(node)), model_text(node.op_type))
+def _operator(node: "onnx.NodeProto") -> OperatorType:
+    return OperatorType(model_text(domain_of(node)), model_text(node.op_type))
 
 
 def _is_constant(node: "onnx.NodeProto") -> bool:

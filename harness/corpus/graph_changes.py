@@ -10,19 +10,19 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from harness.core.levels import Change, Kind, Operator, OperatorCounts
+from harness.core.graph_levels import GraphChange, GraphChangeKind, OperatorCounts, OperatorType
 from harness.corpus.graph import Graph, Node
 
-_IDENTITY = Operator("", "Identity")
+_IDENTITY = OperatorType("", "Identity")
 
 
-def changes(before: Graph, after: Graph) -> tuple[Change, ...]:
+def changes(before: Graph, after: Graph) -> tuple[GraphChange, ...]:
     """Return how one graph became the other, most frequent changes first, else in the order of the graph.
 
     Only the main graphs are compared, not the bodies of If, Loop and Scan.
     """
     survivors = _tensors(after)
-    found: list[tuple[Kind, OperatorCounts, OperatorCounts]] = []
+    found: list[tuple[GraphChangeKind, OperatorCounts, OperatorCounts]] = []
     left, renamed = [], dict[str, str]()
     kept = {_key(node): node for node in before.nodes if survivors.intersection(node.outputs)}
     for node in before.nodes:
@@ -42,7 +42,7 @@ def changes(before: Graph, after: Graph) -> tuple[Change, ...]:
             found.append((_kind(old, new, after), _counted(old), _counted(new)))
     times = Counter(found)
     return tuple(
-        Change(kind=kind, before=old, after=new, times=count)
+        GraphChange(kind=kind, before=old, after=new, times=count)
         for (kind, old, new), count in sorted(times.items(), key=lambda item: -item[1])
     )
 
@@ -82,7 +82,7 @@ def _tensors(graph: Graph) -> frozenset[str]:
     return graph.inputs | graph.constants | {name for node in graph.nodes for name in node.outputs if name}
 
 
-def _kind(old: Sequence[Node], new: Sequence[Node], after: Graph) -> Kind:
+def _kind(old: Sequence[Node], new: Sequence[Node], after: Graph) -> GraphChangeKind:
     if not old:
         return "added"
     if not new:
@@ -91,7 +91,7 @@ def _kind(old: Sequence[Node], new: Sequence[Node], after: Graph) -> Kind:
     return "fused" if len(new) < len(old) else "replaced"
 
 
-def _key(node: Node) -> tuple[Operator, bytes, tuple[str, ...]]:
+def _key(node: Node) -> tuple[OperatorType, bytes, tuple[str, ...]]:
     """Return a key that is equal for nodes that compute the same."""
     return node.operator, node.attributes, node.inputs
 

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, TypeVar
 
-Answer = TypeVar("Answer")
-Exchange = Callable[["subprocess.Popen[bytes]", IO[bytes], IO[bytes]], Answer]
+Reply = TypeVar("Reply")
+Exchange = Callable[["subprocess.Popen[bytes]", IO[bytes], IO[bytes]], Reply]
 """Writes a question to the second, reads the answer from the third; raises ``OSError``, ``EOFError`` or
 ``ValueError`` if the first, the process, has ended."""
 
@@ -25,7 +25,7 @@ class HelperProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
 
-    def ask(self, exchange: Exchange[Answer]) -> Answer | None:
+    def ask(self, exchange: Exchange[Reply]) -> Reply | None:
         """Return the answer to a question; None if the process dies from it."""
         with self._lock:
             # An older process may have been ended by something else.

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-DIGESTS = "digests.json"
+DIGESTS_FILE = "digests.json"
 """The file with the digests of a folder: first subfolder, or an empty text -> rest of a path -> digest."""
 
 _Digests = dict[str, dict[str, str]]
@@ -29,7 +29,7 @@ def write_digests(folder: Path) -> None:
         if path.is_file() and not path.is_symlink() and path.stat().st_nlink == 1:
             first, slash, rest = path.relative_to(folder).as_posix().partition("/")
             found.setdefault(first if slash else "", {})[rest if slash else first] = _digest(path)
-    (folder / DIGESTS).write_bytes(msgspec.json.encode(found))
+    (folder / DIGESTS_FILE).write_bytes(msgspec.json.encode(found))
 
 
 def find_damaged(folder: Path, below: str | None = None, only: str = "") -> Path | None:
@@ -42,7 +42,7 @@ def find_damaged(folder: Path, below: str | None = None, only: str = "") -> Path
     """
     digests = _read(folder)
     if digests is None or (below is not None and below not in digests):
-        return folder / DIGESTS
+        return folder / DIGESTS_FILE
     for first in digests if below is None else (below,):
         files = digests[first]
         for name in files if not only else (only,):
@@ -81,23 +81,23 @@ def mend(folder: Path, build: Callable[[Path], None]) -> int:
                         shutil.rmtree(place)
                     place.parent.mkdir(parents=True, exist_ok=True)
                     os.replace(path, place)  # noqa: PTH105 - replaces on Windows too
-                    replaced += path.name != DIGESTS
+                    replaced += path.name != DIGESTS_FILE
             return replaced
 
 
 def _files(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder, the one with the digests last."""
     found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    yield from (path for path in found if path.name != DIGESTS)
-    yield folder / DIGESTS
+    yield from (path for path in found if path.name != DIGESTS_FILE)
+    yield folder / DIGESTS_FILE
 
 
 def _read(folder: Path) -> Mapping[str, Mapping[str, str]] | None:
     try:
-        status = os.stat(f"{folder}/{DIGESTS}")  # noqa: PTH116 - for every cell
+        status = os.stat(f"{folder}/{DIGESTS_FILE}")  # noqa: PTH116 - for every cell
     except OSError:
         return None
-    return _digests(f"{folder}/{DIGESTS}", status.st_size, status.st_mtime_ns, status.st_ino)
+    return _digests(f"{folder}/{DIGESTS_FILE}", status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 @lru_cache(maxsize=64)

@@ -30,7 +30,7 @@ def _fuzz(name: str) -> Suite:
 
 
 ZOO = SuiteSource(form="zoo", line="CNNs, transformers, quantized ...; seeded weights", open=_zoo)
-GENERATE = SuiteSource(
+_GENERATE = SuiteSource(
     form="generate", line="decoders of language models with a cache, as shipped", open=_decoders
 )
-FUZZ = SuiteSource(form="fuzz:SEED:COUNT", line="generated operators and graphs, by seed", open=_fuzz)
+_FUZZ = SuiteSource(form="fuzz:SEED:COUNT", line="generated operators and graphs, by seed", open=_fuzz)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.core.errors import one_line
-from harness.corpus.errors import OverBoundError
+from harness.corpus.model_errors import OverBoundError
 from harness.corpus.nodes import all_nodes, domain_of
 from harness.corpus.port import model_text
 
@@ -21,7 +21,7 @@ MOST_NODES = 200_000
 Exported language models have some 20,000.
 """
 
-MOST_BYTES = 256 << 20
+_MOST_BYTES = 256 << 20
 """Largest size of these nodes in bytes, in the form in which functions hold them."""
 
 _LATEST_OPSET = (1 << 31) - 1
@@ -65,7 +65,7 @@ def _check_functions(model: "onnx.ModelProto") -> None:
         return _Size(
             # Capped, so that the numbers stay small whatever they are added to.
             min(sum(part.nodes for part in parts), MOST_NODES + 1),
-            min(sum(part.nbytes for part in parts), MOST_BYTES + 1),
+            min(sum(part.nbytes for part in parts), _MOST_BYTES + 1),
         )
 
     first = called_in(model.graph.node)
@@ -85,8 +85,8 @@ def _check_functions(model: "onnx.ModelProto") -> None:
             pending.append((name, True))
             pending += ((one, False) for one in dict.fromkeys(calls[name]) if one not in sizes)
     total = inlined(first)
-    if total.nodes > MOST_NODES or total.nbytes > MOST_BYTES:
+    if total.nodes > MOST_NODES or total.nbytes > _MOST_BYTES:
         raise OverBoundError(
             f"its functions call each other so often that it has more than {MOST_NODES:,} nodes or"
-            f" {MOST_BYTES >> 20} MiB once they are inlined, the bound of the harness"
+            f" {_MOST_BYTES >> 20} MiB once they are inlined, the bound of the harness"
         )

@@ -18,7 +18,7 @@ from harness.corpus.suite import suites_cache
 
 _CHECKER = HelperProcess(Path(__file__).with_name("check_child.py"))
 
-LIMIT_S = 60.0
+CHECK_LIMIT_S = 60.0
 """Seconds for one model, including the start of the process; refused models are mostly small."""
 
 
@@ -49,7 +49,7 @@ def end_checker() -> None:
 
 
 def _exchange(path: Path, process: "Popen[bytes]", questions: IO[bytes], answers: IO[bytes]) -> str:
-    timer = threading.Timer(LIMIT_S, process.kill)
+    timer = threading.Timer(CHECK_LIMIT_S, process.kill)
     timer.daemon = True
     timer.start()
     try:

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.core.reading import read_regular
-from harness.corpus.errors import ModelError
 from harness.corpus.model_bounds import check_bounds
-from harness.corpus.ort_format.model import is_ort_format, onnx_model_of
-from harness.corpus.protos import parse
+from harness.corpus.model_errors import ModelError
+from harness.corpus.ort_format.onnx_model import is_ort_format, onnx_model_of
+from harness.corpus.protos import parse_proto
 
 if TYPE_CHECKING:
     import onnx
@@ -56,7 +56,7 @@ def parse_model(content: bytes) -> "onnx.ModelProto":
         check_bounds(model)
         return model
     try:
-        model = parse(onnx.ModelProto, content)
+        model = parse_proto(onnx.ModelProto, content)
     except ValueError as error:
         raise ValueError(_other(content) or str(error)) from error
     # Protobuf accepts many random bytes as a message without any field.

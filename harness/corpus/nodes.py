@@ -17,7 +17,7 @@ def domain_of(named: "onnx.NodeProto | onnx.OperatorSetIdProto | onnx.FunctionPr
     return "" if named.domain == _DEFAULT_DOMAIN else named.domain
 
 
-def operators(names: str) -> frozenset[str]:
+def operator_set(names: str) -> frozenset[str]:
     """Return a set of operators from a text of names separated by blanks."""
     return frozenset(names.split())
 

@@ -16,20 +16,20 @@ from harness.core.value import NamedValues, Tensor, Value, tensor
 from harness.corpus.cache import cache_root, fill_intact
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
-from harness.corpus.derived import MODEL, digest_of
-from harness.corpus.errors import blame
+from harness.corpus.derived_models import MODEL_FILE, digest_of
+from harness.corpus.model_errors import blame
 from harness.corpus.model_file import load_model
 from harness.corpus.noise import AMPLITUDE
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.port import Port, ValueType
-from harness.corpus.scenario import Inapplicable
+from harness.corpus.scenario_case import Inapplicable
 
 if TYPE_CHECKING:
     import onnx
 
     from harness.corpus.noise.rewrite import Written
 
-FORMAT = 31
+NOISE_FORMAT = 31
 """Increase it when the noise changes although no model does."""
 
 SAMPLES = 8
@@ -66,7 +66,7 @@ def with_allowed(precision: str, allowed: Iterable[tuple[str, float]]) -> str:
     return "+".join((precision, *(f"{operator}={error!r}" for operator, error in sorted(allowed))))
 
 
-def parts_of(noise_at: str) -> tuple[str, dict[str, float]]:
+def split_allowed(noise_at: str) -> tuple[str, dict[str, float]]:
     """Return the precision and the allowed errors of a text by ``with_allowed``."""
     precision, *pairs = noise_at.split("+")
     return precision, {
@@ -105,7 +105,7 @@ def noisy_case(case: Case, noise_at: str) -> Case | Inapplicable:
     number = ValueType(kind="tensor", dtype="float32", shape=())
     return msgspec.structs.replace(
         case,
-        model_path=entry / MODEL,
+        model_path=entry / MODEL_FILE,
         external=tuple(entry / file.relative_to(home) for file in case.external),
         ports=(*case.ports, Port(name=AMPLITUDE, type=number)),
         data_sets=tuple(
@@ -116,20 +116,20 @@ def noisy_case(case: Case, noise_at: str) -> Case | Inapplicable:
             for data_set in case.data_sets
             for index, amplitude in enumerate(draws)
         ),
-        digest=digest_of("noise", noise_at, FORMAT, SAMPLES, amplitudes, case.digest),
+        digest=digest_of("noise", noise_at, NOISE_FORMAT, SAMPLES, amplitudes, case.digest),
     )
 
 
 def noisy_entry(case: Case, noise_at: str) -> Path:
     """Return the folder of the model with noise; once its results are known, it is no longer needed."""
-    return cache_root() / "noise" / f"{case.digest}-{noise_at}-v{FORMAT}"
+    return cache_root() / "noise" / f"{case.digest}-{noise_at}-v{NOISE_FORMAT}"
 
 
 def discard_noisy(case: Case, noise_at: str) -> None:
     """Remove a model with noise that is no longer needed, unless it is small."""
     entry = noisy_entry(case, noise_at)
     with contextlib.suppress(OSError):
-        if (entry / MODEL).stat().st_size > _SMALL:
+        if (entry / MODEL_FILE).stat().st_size > _SMALL:
             shutil.rmtree(entry, ignore_errors=True)
 
 
@@ -177,9 +177,9 @@ def noisy_model(
 def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
     """Write the model with noise. Return its amplitudes, or why it has none."""
     from harness.corpus.noise.flat import NotFlatError
-    from harness.corpus.noise.operators import BY_BLOCKS
+    from harness.corpus.noise.operator_rounding import BY_BLOCKS
 
-    precision, allowed = parts_of(noise_at)
+    precision, allowed = split_allowed(noise_at)
     inputs = case.data_sets[0].inputs
     sizes = {tuple(_shape_of(value) for _, value in data_set.inputs) for data_set in case.data_sets}
     try:
@@ -194,7 +194,7 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
         return str(error)
     if allowed.keys() == {BY_BLOCKS} and not written.by_blocks:
         return "nothing multiplies by weights of a few bits"
-    (folder / MODEL).write_bytes(model.SerializeToString())
+    (folder / MODEL_FILE).write_bytes(model.SerializeToString())
     for file in case.external:
         _link(file, folder / file.relative_to(case.model_path.parent))
     if not written.sites:  # every operator is exact: one run without noise shows it

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.errors import NoInputError
+from harness.corpus.model_errors import NoInputError
 from harness.corpus.symbols import computed
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _DENSE = "test a form of the model with dense tensors there"
 
-Kind = Literal["tensor", "sequence", "optional", "map"]
+PortKind = Literal["tensor", "sequence", "optional", "map"]
 
 
 class ValueType(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class ValueType(msgspec.Struct, frozen=True, kw_only=True):
         item: The type of the items of a sequence or an optional, or of a map's values.
     """
 
-    kind: Kind
+    kind: PortKind
     dtype: str = ""
     shape: tuple[int | None, ...] | None = None
     symbols: tuple[str | None, ...] = ()

@@ -16,12 +16,12 @@ from harness.core.value import BITS, DTYPES, STRING, Map, Sequence, Tensor, Valu
 from harness.corpus.data_budget import PART_BYTES, TEXT_BYTES, DataBudget
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.external import read_external
-from harness.corpus.port import Kind, ValueType
+from harness.corpus.port import PortKind, ValueType
 
 if TYPE_CHECKING:
     import onnx
 
-_ELEM_TYPES: dict[Kind, int] = {"tensor": 1, "sequence": 3, "map": 4, "optional": 5}
+_ELEM_TYPES: dict[PortKind, int] = {"tensor": 1, "sequence": 3, "map": 4, "optional": 5}
 """``SequenceProto.DataType`` and ``OptionalProto.DataType``, which agree; 0 is UNDEFINED."""
 
 
@@ -44,7 +44,7 @@ def decode_named(
     Raises:
         ValueError: As ``decode``, or the value would exceed the budget.
     """
-    proto = parse(_message(declared), data)
+    proto = parse_proto(_message(declared), data)
     if budget is not None:
         budget.take(_taken(proto, declared))
     return proto.name, _value(proto, declared, folder)
@@ -80,7 +80,7 @@ def encode(
     return data
 
 
-def parse(message: Any, data: bytes) -> Any:
+def parse_proto(message: Any, data: bytes) -> Any:
     """Read bytes as a protobuf message of a class.
 
     Raises:

@@ -10,19 +10,19 @@ import msgspec
 
 from harness.core.model_settings import InputSettings
 from harness.core.value import Tensor
-from harness.corpus.attempts import ATTEMPTS, FIRST, LARGEST, Attempt
+from harness.corpus.attempts import ATTEMPTS, FIRST, MOST_ELEMENTS, InputAttempt
 from harness.corpus.contents import Constant, Content, Pattern, content_of, rows_of
 from harness.corpus.data_sets import GENERATED, DataSet
-from harness.corpus.errors import InputError, SettingsError
-from harness.corpus.fitting.fit import NO_FIT, Fit, Search, fit
-from harness.corpus.fitting.known import NOTHING, Known
-from harness.corpus.fitting.numbers import Numbers
+from harness.corpus.fitting.demand_walk import Walk
+from harness.corpus.fitting.fit import NO_FIT, Fit, SizeSearch, fit
+from harness.corpus.fitting.known_tensors import NOTHING, KnownTensor
+from harness.corpus.fitting.small_tensors import NumberArray
 from harness.corpus.fitting.starts import DRAWS, beginning
-from harness.corpus.fitting.walk import Walk
-from harness.corpus.generate import REMEDY, UNKNOWN_SIZE, generate
+from harness.corpus.generated_inputs import REMEDY, UNKNOWN_SIZE, generate
+from harness.corpus.model_errors import InputError, SettingsError
+from harness.corpus.open_sizes import axis_name, completed, dimension_size, open_dimensions, sizes_of
 from harness.corpus.port import Port, ValueType
-from harness.corpus.recipes.made import FromRecipe, by_recipe
-from harness.corpus.sizes import axis_name, completed, open_dimensions, size_of, sizes_of
+from harness.corpus.recipes.recipe_parts import FromRecipe, by_recipe
 from harness.corpus.symbols import free_symbols
 from harness.operators.values import Domain
 
@@ -56,12 +56,12 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     given: dict[str, int]
     settings: dict[str, InputSettings]
     domains: dict[str, Domain]
-    attempt: Attempt = FIRST
+    attempt: InputAttempt = FIRST
     sizes: dict[str, int] = {}
     first: str = ""
     fit: Fit = NO_FIT
 
-    def at(self, attempt: Attempt) -> "Recipe":
+    def at(self, attempt: InputAttempt) -> "Recipe":
         """Return the recipe of another attempt."""
         return msgspec.structs.replace(self, attempt=attempt, sizes=self._sizes(attempt))
 
@@ -72,11 +72,11 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
         names = dict.fromkeys((*symbols, *open_dimensions(self.ports)))
         return {name: self.sizes[name] for name in names if name in self.sizes}
 
-    def attempts(self) -> tuple[Attempt, ...]:
+    def attempts(self) -> tuple[InputAttempt, ...]:
         """Return the attempts with other inputs than those before them; the first attempt comes first."""
         if not self.ports:
             return (FIRST,)
-        seen: dict[tuple[str, str], Attempt] = {}
+        seen: dict[tuple[str, str], InputAttempt] = {}
         for attempt in ATTEMPTS:
             sizes = repr(sorted(self._sizes(attempt).items()))
             seen.setdefault((sizes, attempt.values), attempt)
@@ -87,7 +87,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
         """Return the sizes that are given, in the matrix or by the shapes of inputs there."""
         return _sizes_in_shapes(self.ports, self.settings) | self.given
 
-    def _sizes(self, attempt: Attempt) -> dict[str, int]:
+    def _sizes(self, attempt: InputAttempt) -> dict[str, int]:
         return sizes_of(self.ports, attempt.sizes, self.fixed, self.fit, attempt.draw)
 
 
@@ -112,7 +112,7 @@ def _fit(recipe: Recipe, walk: Walk) -> Fit:
     names = [name for name in open_dimensions(ports) if name not in given]
     numbers = {port.name: _number(port, recipe) for port in ports}
 
-    def inputs(sizes: Mapping[str, int]) -> dict[str, Known]:
+    def inputs(sizes: Mapping[str, int]) -> dict[str, KnownTensor]:
         all_sizes = completed(ports, sizes, given)
         return {port.name: _on_trial(port, recipe, all_sizes, numbers[port.name]) for port in ports}
 
@@ -122,19 +122,21 @@ def _fit(recipe: Recipe, walk: Walk) -> Fit:
 
     totals = completed(ports, dict.fromkeys(names, 1), given)
     free = [name for name in names if totals[name] == 1]  # others follow from these
-    return fit(Search(walk, inputs, free), free, starts)
+    return fit(SizeSearch(walk, inputs, free), free, starts)
 
 
-def _on_trial(port: Port, recipe: Recipe, sizes: Mapping[str, int], number: Numbers | None) -> Known:
+def _on_trial(
+    port: Port, recipe: Recipe, sizes: Mapping[str, int], number: NumberArray | None
+) -> KnownTensor:
     try:
         declared = _shaped(port, recipe.settings.get(port.name), sizes).type
     except ValueError:  # reported when the inputs are made
         return NOTHING
     known = declared.kind == "tensor" and declared.shape is not None and None not in declared.shape
-    return Known(declared.shape, number) if known else NOTHING  # type: ignore[arg-type]
+    return KnownTensor(declared.shape, number) if known else NOTHING  # type: ignore[arg-type]
 
 
-def _number(port: Port, recipe: Recipe) -> Numbers | None:
+def _number(port: Port, recipe: Recipe) -> NumberArray | None:
     """Return the number of a scalar input in all attempts, such as a sample rate; None without one."""
     shape = port.type.shape
     if port.type.kind != "tensor" or shape is None or any(size != 1 for size in shape):
@@ -168,7 +170,7 @@ def inputs_of(path: Path, recipe: Recipe) -> DataSet:
         with _blame_input(path, port, recipe.settings):
             shaped.append(_shaped(port, recipe.settings.get(port.name), recipe.sizes))
     elements = sum(map(_elements, shaped))
-    if elements * _DRAWN_BYTES > _LIMIT_BYTES or (recipe.attempt != FIRST and elements > LARGEST):
+    if elements * _DRAWN_BYTES > _LIMIT_BYTES or (recipe.attempt != FIRST and elements > MOST_ELEMENTS):
         large = max(shaped, key=_elements)
         what = f"its inputs would be too large; {large.name!r} is {list(large.type.shape or ())}"
         raise InputError(path, f"{what}: {REMEDY}")
@@ -245,7 +247,7 @@ def _with_sizes(declared: ValueType, sizes: Mapping[str, int]) -> ValueType:
     shape = declared.shape
     if shape is not None:
         shape = tuple(
-            size_of(symbol or axis_name(axis), sizes) if size is None else size
+            dimension_size(symbol or axis_name(axis), sizes) if size is None else size
             for axis, (symbol, size) in enumerate(zip(declared.axes, shape, strict=True))
         )
     item = declared.item and _with_sizes(declared.item, sizes)

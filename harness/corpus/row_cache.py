@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 FILE_NAME = "shelf-v1.sqlite"
 
-LARGEST = 2 << 20
+LARGEST_CONTENT = 2 << 20
 """Bytes of the largest content that is kept. Reading a larger one takes so long that a cache saves little."""
 
-MOST = 1 << 30
+MOST_DATABASE_BYTES = 1 << 30
 """Largest size of the database in bytes. Each process may restart a full one, once."""
 
 BUSY_S = 0.05
 """Seconds to wait for another process; a write takes less than a thousandth of that."""
 
-PATIENCE = 3
+MOST_FAILURES = 3
 """Number of failures after which a process stops reading, or writing."""
 
 _PAGE = 4096
@@ -57,7 +57,7 @@ class RowCache:
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
         self._close: weakref.finalize[[], RowCache] | None = None
-        self._reads = self._writes = PATIENCE
+        self._reads = self._writes = MOST_FAILURES
         self._may_remove = True
 
     def get(self, name: str, state: str) -> bytes | None:
@@ -78,7 +78,7 @@ class RowCache:
 
     def put(self, name: str, state: str, content: bytes) -> None:
         """Keep a content in place of the one with the same name, unless it is too large."""
-        if len(content) > LARGEST:
+        if len(content) > LARGEST_CONTENT:
             return
         number, mark = _number(name), self._mark(name, state, content)
         with self._lock:
@@ -113,7 +113,7 @@ class RowCache:
             return self._connection
         self._path.parent.mkdir(parents=True, exist_ok=True)
         connection = self._connect()
-        if connection.execute("PRAGMA page_count").fetchone()[0] > 0.9 * MOST / _PAGE:
+        if connection.execute("PRAGMA page_count").fetchone()[0] > 0.9 * MOST_DATABASE_BYTES / _PAGE:
             self._disconnect()
             self._remove()
             connection = self._connect()
@@ -129,7 +129,7 @@ class RowCache:
         self._connection, self._close = connection, weakref.finalize(self, connection.close)
         connection.text_factory = bytes  # there is no text, unless the database is damaged
         connection.execute(f"PRAGMA page_size = {_PAGE}")
-        connection.execute(f"PRAGMA max_page_count = {MOST // _PAGE}")
+        connection.execute(f"PRAGMA max_page_count = {MOST_DATABASE_BYTES // _PAGE}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute(_CREATE)

@@ -34,7 +34,7 @@ def tensor_text(number: int) -> str:
     return f"tensor({spelled})" if spelled else ""
 
 
-FLOATS = {
+FLOAT_TYPES = {
     tensor_text(NUMBERS[dtype]): NUMBERS[dtype] for dtype in ("float32", "float16", "float64", "bfloat16")
 }
 """Types that operators compute in -> ``TensorProto.DataType``."""
@@ -102,7 +102,7 @@ def result_types(
     if schema is not None:
         yield from output_types(node, schema, types, inner)
     else:
-        first = next((types[name] for name in node.input if types.get(name) in FLOATS), "")
+        first = next((types[name] for name in node.input if types.get(name) in FLOAT_TYPES), "")
         yield from ((name, first) for name in node.output if name)
 
 

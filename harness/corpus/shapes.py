@@ -12,8 +12,8 @@ import numpy as np
 from harness.core.value import STRING, Array, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
+from harness.corpus.open_sizes import BATCH_NAME, axis_name
 from harness.corpus.port import Port
-from harness.corpus.sizes import BATCH_NAME, axis_name
 from harness.corpus.symbols import computed
 
 GIVEN = "given"

@@ -8,9 +8,9 @@ from harness.core.agree_key import agree_problems
 from harness.core.errors import one_line
 from harness.core.model_settings import ModelSettings, contradicting_inputs
 from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.structure import Place, deviations
+from harness.core.structure import FilePlace, deviations
 from harness.core.toml_text import toml_table
-from harness.corpus.errors import InputError, SettingsError, blame
+from harness.corpus.model_errors import InputError, SettingsError, blame
 
 
 def side_file(model: Path) -> Path:
@@ -35,7 +35,7 @@ def read_side_file(model: Path) -> ModelSettings:
             table = toml_table(content)
         except RecursionError as error:
             raise ValueError("nested too deeply") from error
-    place = Place(path.name)
+    place = FilePlace(path.name)
     problems = [*deviations(table, msgspec.inspect.type_info(ModelSettings), place)]
     problems += contradicting_inputs(table.get("inputs"), place.key("inputs"))
     problems += agree_problems(table.get("agree"), place.key("agree"), None)

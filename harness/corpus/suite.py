@@ -14,11 +14,11 @@ import numpy as np
 
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.policy import Policy
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.corpus.cache import cache_root, fill_once
-from harness.corpus.errors import DamagedError, ModelError
 from harness.corpus.intact import find_damaged, mend
-from harness.corpus.walk import find_models, is_text, models_among
+from harness.corpus.model_errors import DamagedError, ModelError
+from harness.corpus.model_folder import find_models, is_text, models_among
 
 FORMAT = 2
 """Rises when suites in the cache change although no version of their sources does."""

@@ -12,6 +12,7 @@ import msgspec
 
 from harness.core.errors import UsageError, valid_names
 from harness.corpus.cache import fill_once
+from harness.corpus.model_folder import MODEL_SUFFIXES
 from harness.corpus.suite import (
     FORMAT,
     NO_ONNX,
@@ -22,7 +23,6 @@ from harness.corpus.suite import (
     suites_cache,
     versions,
 )
-from harness.corpus.walk import MODEL_SUFFIXES
 from harness.doors import SUITES, behind, load
 
 

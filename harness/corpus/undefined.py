@@ -95,7 +95,7 @@ def partials_of(model: "onnx.ModelProto") -> tuple[Partial, ...]:
 
 def _reaching(graph: "onnx.GraphProto") -> list[int]:
     """Return the indices of the first nodes that may have an undefined result on which an output depends."""
-    if not any(node.op_type in RULES for node in graph.node):
+    if not any(node.op_type in UNDEFINED_RULES for node in graph.node):
         return []  # most tests of operators
     live = {info.name for info in graph.output}
     found = []
@@ -103,7 +103,7 @@ def _reaching(graph: "onnx.GraphProto") -> list[int]:
         if live.isdisjoint(node.output):
             continue
         live.update(_read(node))
-        if not domain_of(node) and node.op_type in RULES and _may_be_undefined(node):
+        if not domain_of(node) and node.op_type in UNDEFINED_RULES and _may_be_undefined(node):
             found.append(at)
     return found[::-1][:_MOST]
 
@@ -132,7 +132,7 @@ def undefined_outputs(partials: Iterable[Partial], values: Mapping[str, Value]) 
     for node in partials:
         if node.opset >= _DEFINED_FROM.get(node.op, node.opset + 1):
             continue
-        read, rule = RULES[node.op]
+        read, rule = UNDEFINED_RULES[node.op]
         given = [_array(values.get(node.inputs[index])) for index in read if index < len(node.inputs)]
         known = [array for array in given if array is not None]
         if len(known) == len(read) and (why := rule(node, *known)):
@@ -262,5 +262,5 @@ A rule takes the node and these inputs. It returns why the result is undefined, 
 """
 
 _DEFINED_FROM = operators_by(lambda row: row.defined_from)
-RULES = rules_of(lambda row: row.undefined, _RULES)
+UNDEFINED_RULES = rules_of(lambda row: row.undefined, _RULES)
 """Operator of ONNX's own domain -> its rule."""

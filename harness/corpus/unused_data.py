@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from harness.corpus.errors import InputError
+from harness.corpus.model_errors import InputError
 
 _VALUES = ("inputs.npz", "input_0.pb", "input_0.npy")
 """Files of a data set, which belong in their own folder."""

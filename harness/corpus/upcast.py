@@ -15,13 +15,13 @@ import numpy as np
 from harness.core.value import Sequence, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
-from harness.corpus.derived import MODEL, derive, digest_of
+from harness.corpus.derived_models import MODEL_FILE, derive, digest_of
 from harness.corpus.element_types import NARROWER
-from harness.corpus.errors import ModelError, blame
-from harness.corpus.facts import model_facts
+from harness.corpus.model_errors import ModelError, blame
+from harness.corpus.model_facts import model_facts
 from harness.corpus.model_file import load_model
 from harness.corpus.port import Port, ValueType
-from harness.corpus.scenario import Inapplicable
+from harness.corpus.scenario_case import Inapplicable
 
 if TYPE_CHECKING:
     import onnx
@@ -80,11 +80,11 @@ def float64_case(case: Case) -> Case | Inapplicable:
         if size > _LARGEST // 2:
             raise NotInFloat64Error(f"it would take more than {_LARGEST >> 20} MiB")
         upcast_graph(model, case.model_path.parent)
-        return {MODEL: model.SerializeToString()}
+        return {MODEL_FILE: model.SerializeToString()}
 
     digest = digest_of("float64", _FORMAT, case.digest)
     try:
-        path = derive(case, "float64", digest, make) / MODEL
+        path = derive(case, "float64", digest, make) / MODEL_FILE
     except ModelError as error:
         return Inapplicable(f"the model has no form in float64: {error.cause}")
     with contextlib.suppress(OSError):  # a cache of another owner

@@ -38,7 +38,7 @@ _DOUBLE = NUMBERS["float64"]
 _WIDTHS = {tensor_text(number): number for number in map(NUMBERS.__getitem__, NARROWER)}
 """The types that become float64 -> ``TensorProto.DataType``."""
 
-FLOAT32_INSIDE = operators_with(lambda row: row.float32_inside)
+_FLOAT32_INSIDE = operators_with(lambda row: row.float32_inside)
 
 _PARAMETERS = {"Resize": range(1, 3), "Upsample": range(1, 2)}
 """Operator -> inputs that may stay float32, because weights are exact there: regions and scales."""
@@ -93,7 +93,7 @@ class _Upcast:
         domain, schema = domain_of(node), schema_of(node, self.opsets)
         if schema is None:
             raise NotInFloat64Error(f"{node.op_type} of {domain or 'ai.onnx'} is not ONNX's")
-        if not domain and node.op_type in FLOAT32_INSIDE:
+        if not domain and node.op_type in _FLOAT32_INSIDE:
             raise NotInFloat64Error(f"the CPU EP computes {node.op_type} in float32, or with constants of it")
         inner = [self.graph(graph, types) for graph in bodies(node)]
         for name, text in output_types(node, schema, types, inner):

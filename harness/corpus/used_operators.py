@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 _UNKNOWN = 0
 """The version of an operator without a schema in ONNX, such as one of ``com.microsoft``."""
 
-Operators = dict[str, tuple[int, ...]]
+OperatorVersions = dict[str, tuple[int, ...]]
 """Operator -> ``since_version`` of each schema that its nodes follow, in ascending order.
 
 A domain other than ONNX's own comes before the name: ``com.microsoft.FastGelu``.
 """
 
 
-def used_operators(model: "onnx.ModelProto") -> Operators:
+def used_operators(model: "onnx.ModelProto") -> OperatorVersions:
     """Return the operators of a model.
 
     Nodes of branches and bodies count. For each call of a local function, its nodes count instead. A function

@@ -18,7 +18,7 @@ from harness.corpus.protos import decode, encode, tensor_proto, tensor_type
 if TYPE_CHECKING:
     import onnx
 
-LARGE = 1 << 30
+LARGE_BYTES = 1 << 30
 """Bytes of a value from which on its large tensors are in their own file."""
 
 OUTSIDE_FROM = 1 << 20
@@ -27,7 +27,7 @@ OUTSIDE_FROM = 1 << 20
 SUFFIX = ".data"
 """Suffix of the file with the tensors."""
 
-BLOCK = 16 << 20
+BLOCK_BYTES = 16 << 20
 """Bytes that are written, or read, at once."""
 
 
@@ -44,7 +44,7 @@ def write_value(path: Path, value: Value, declared: ValueType, name: str = "") -
         TypeError: The value's structure differs from the declared one.
         TooLargeError: The part that has to stay inside, such as texts, takes 2 GiB or more.
     """
-    if value_bytes(value) < LARGE:
+    if value_bytes(value) < LARGE_BYTES:
         content = encode(value, declared, name)
         path.write_bytes(content)
         return hashlib.sha256(content).hexdigest()
@@ -67,7 +67,7 @@ def read_value(path: Path, declared: ValueType, digest: str) -> Value:
     found = hashlib.sha256()
     if side.exists():
         with side.open("rb") as file:
-            while block := file.read(BLOCK):
+            while block := file.read(BLOCK_BYTES):
                 found.update(block)
     found.update(content)
     if found.hexdigest() != digest:
@@ -75,7 +75,7 @@ def read_value(path: Path, declared: ValueType, digest: str) -> Value:
     return decode(content, declared, path.parent)
 
 
-def write_model(folder: Path, model: "onnx.ModelProto", inputs: Mapping[str, Array]) -> None:
+def write_model_folder(folder: Path, model: "onnx.ModelProto", inputs: Mapping[str, Array]) -> None:
     """Write ``model.onnx`` and ``test_data_set_0/input_N.pb`` into an empty folder.
 
     There are no expected data: goldens are computed, as for a user's own model.
@@ -104,8 +104,8 @@ class _Outside:
         # Viewed in place: a copy would double the memory.
         whole = np.ascontiguousarray(value.array).reshape(-1)
         data: Any = pack(value) if value.dtype in BITS else whole.view(np.uint8)
-        for at in range(0, len(data), BLOCK):
-            block = data[at : at + BLOCK]
+        for at in range(0, len(data), BLOCK_BYTES):
+            block = data[at : at + BLOCK_BYTES]
             self._file.write(block)
             self.digest.update(block)
         proto = tensor_type(value)

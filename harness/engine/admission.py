@@ -12,9 +12,9 @@ from harness.corpus.cache import cache_root
 from harness.engine.device import NO_SLOT, Slot, Slots
 from harness.engine.queues import TaskQueue
 from harness.engine.worker import Worker
-from harness.places.state import PlaceState
+from harness.places.place_state import PlaceState
 
-RETRY_S = 0.2
+_RETRY_S = 0.2
 """Seconds between two checks of a device that another run uses."""
 
 
@@ -77,7 +77,7 @@ class Admission:
             _stop_idle([worker for worker in others if worker.slot.device == device])
             if not any(worker.slot.device == device for worker in ours):
                 self._warn_once(f"target {queue.name} waits: another run uses its device ({device})")
-            self.retry_at = time.monotonic() + RETRY_S
+            self.retry_at = time.monotonic() + _RETRY_S
         return slot
 
     def _warn_once(self, text: str) -> None:
@@ -102,7 +102,7 @@ def _stop_idle(workers: list[Worker]) -> None:
 
 OWN_GROUPS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
-LIMITS = (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
+_LIMITS = (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us"))
 """Files with a quota and its period, both in microseconds, of control groups v2 and v1. Sources: the kernel's
 admin-guide/cgroup-v2.rst, where no quota is ``max``, and scheduler/sched-bwc.rst, where it is negative."""
 
@@ -119,7 +119,7 @@ def processors() -> int:
 def _quotas() -> Iterator[float]:
     """Yield the processors granted by this process's control group, and by each group above it."""
     for group in _groups():
-        for names in LIMITS:
+        for names in _LIMITS:
             with contextlib.suppress(OSError, ValueError):
                 text = " ".join((group / name).read_text(encoding="ascii") for name in names)
                 quota, period = map(int, text.split())

@@ -24,7 +24,11 @@ def main(folder: Path) -> None:
     try:
         function = getattr(importlib.import_module(module), name)
         found = [
-            plain(function(*(values(folder / f"{side}_{index}.npz", names) for side, names in sides.items())))
+            json_value(
+                function(
+                    *(output_arrays(folder / f"{side}_{index}.npz", names) for side, names in sides.items())
+                )
+            )
             for index, sides in enumerate(request["sets"])
         ]
         told: dict[str, Any] = {"returned": found}
@@ -35,16 +39,16 @@ def main(folder: Path) -> None:
     fresh.replace(folder / RESULT)
 
 
-def values(file: Path, names: list[str]) -> dict[str, Any]:
+def output_arrays(file: Path, names: list[str]) -> dict[str, Any]:
     """Return arrays by the names of the outputs."""
     with np.load(file, allow_pickle=False) as kept:
         return {name: kept[f"a{index}"] for index, name in enumerate(names)}
 
 
-def plain(returned: Any) -> Any:
+def json_value(returned: Any) -> Any:
     """Return the result of a function in a form that JSON can hold; numpy's numbers become Python's."""
     if isinstance(returned, (tuple, list)):
-        return [plain(one) for one in returned]
+        return [json_value(one) for one in returned]
     if isinstance(returned, np.generic):
         return returned.item()
     if isinstance(returned, (bool, int, float)):

@@ -10,10 +10,10 @@ from harness.core.spread import spread_of
 from harness.core.tolerance import EXACT, Tolerance, ToleranceFor, computing_precision, default_tolerance
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
-from harness.corpus.noisy import amplitudes_of, discard_noisy, parts_of
-from harness.corpus.precision import keep_declined, keep_failed, keep_made
-from harness.corpus.zeroed import discard_zeroed, operators_of
-from harness.engine.cases import Cases, Found, NoCase, why_not
+from harness.corpus.converted_models import keep_declined, keep_failed, keep_made
+from harness.corpus.noisy import amplitudes_of, discard_noisy, split_allowed
+from harness.corpus.zeroing import discard_zeroed, zeroed_operators
+from harness.engine.cases import Cases, LoadedCase, NoCase, why_no_model
 from harness.engine.compare_sets import compare_sets
 from harness.engine.early_end import at_data_set, clean_error, ended
 from harness.engine.outcome import (
@@ -31,8 +31,8 @@ from harness.engine.outcome import (
 )
 from harness.engine.output_kinds import output_kinds_of
 from harness.engine.references import References
-from harness.engine.task import Kind, Question
-from harness.golden.golden import Golden
+from harness.engine.task import Question, QuestionKind
+from harness.golden.golden_answer import Golden
 
 NOT_REQUESTED = "received a model that was not requested"
 
@@ -52,7 +52,7 @@ def golden_of(outcome: Outcome, case: Case) -> Golden:
 
 
 def keep_answer(
-    question: Question, case: Found, outcome: Ending | NoCase, cases: Cases, references: References
+    question: Question, case: LoadedCase, outcome: Ending | NoCase, cases: Cases, references: References
 ) -> None:
     """Keep an answer where the waiting cells look for it.
 
@@ -61,20 +61,20 @@ def keep_answer(
     """
     if not isinstance(case, Case):
         return  # its file is gone, as the waiting cells will find
-    if question.kind is Kind.MADE:
+    if question.kind is QuestionKind.MADE:
         _keep_made(question, case, outcome, cases, references)
         return
     if isinstance(outcome, Made):
         raise TypeError(NOT_REQUESTED)
     if isinstance(outcome, NoCase):
-        answer = Golden(status="lost", message=why_not(outcome))
+        answer = Golden(status="lost", message=why_no_model(outcome))
     else:
         answer = golden_of(outcome, case)
-    if question.kind is Kind.NOISE:
+    if question.kind is QuestionKind.NOISE:
         _keep_noise(question, case, answer, cases, references)
-    elif question.kind is Kind.ZEROED:
+    elif question.kind is QuestionKind.ZEROED:
         _keep_zeroed(question, case, answer, cases, references)
-    elif question.kind is Kind.REPEATED:
+    elif question.kind is QuestionKind.REPEATED:
         golden = references.find(question.for_golden(), case)
         references.keep(question, case, answer if golden is None else _repeated(golden, answer, case))
     else:
@@ -103,7 +103,7 @@ def _keep_made(
     cases.forget(question)
     try:
         if not isinstance(outcome, Made):
-            what = why_not(outcome) if isinstance(outcome, NoCase) else f"the converter {_fate(outcome)}"
+            what = why_no_model(outcome) if isinstance(outcome, NoCase) else f"the converter {_fate(outcome)}"
             references.keep_unmade(case, precision, one_line(f"{precision} does not apply: {what}"))
             if not isinstance(outcome, NoCase) and _is_of_program(outcome):
                 keep_failed(case, precision, what)
@@ -125,7 +125,7 @@ def _keep_noise(
     noise_at = question.noise_at
     if answer.status == "ok":
         amplitudes = amplitudes_of(noisy)
-        spread = spread_of(golden.outputs, answer.outputs, amplitudes, parts_of(noise_at)[0])
+        spread = spread_of(golden.outputs, answer.outputs, amplitudes, split_allowed(noise_at)[0])
         references.keep_spread(case, noise_at, spread, amplitudes)
         discard_noisy(case, noise_at)
     elif references.spread(case, noise_at) is None:  # else another run has removed the model with noise
@@ -150,7 +150,7 @@ def _keep_zeroed(
 
 def _plain(question: Question, cases: Cases, references: References) -> tuple[Case | None, Golden | None]:
     """Return the model without noise or zeros, and its golden."""
-    plain = msgspec.structs.replace(question, kind=Kind.ANSWER, noise_at="")
+    plain = msgspec.structs.replace(question, kind=QuestionKind.ANSWER, noise_at="")
     case = cases.of(plain)
     return (case, references.find(plain, case)) if isinstance(case, Case) else (None, None)
 
@@ -247,13 +247,13 @@ def _repeated(golden: Golden, again: Golden, case: Case) -> Golden:
 def _unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) -> tuple[str, ...]:
     """Return the operators of nodes whose results could be zeros without a difference in the outputs.
 
-    ``zeroed`` has the outputs with zeros in place of each node's results; see ``harness.corpus.zeroed``.
+    ``zeroed`` has the outputs with zeros in place of each node's results; see ``harness.corpus.zeroing``.
     """
     kinds = output_kinds_of(case, golden.outputs)[:1]
     first = golden.outputs[:1]
     found = {
         operator
-        for operator, outputs in zip(operators_of(zeroed_case), zeroed.outputs, strict=True)
+        for operator, outputs in zip(zeroed_operators(zeroed_case), zeroed.outputs, strict=True)
         if compare_sets(first, (outputs,), _table(case), kinds=kinds).verdict is None
     }
     return tuple(sorted(found))

@@ -16,7 +16,7 @@ from harness.corpus.cache import cache_root
 from harness.engine.configuration import Configuration
 from harness.engine.launch import is_local
 
-ENTRY = "libraries"
+_ENTRY = "libraries"
 """Folder of the cache with the entries."""
 
 _MOST_BYTES = 4 << 20
@@ -26,7 +26,7 @@ _MOST_KEPT = 5000
 _SHOWN = 12
 """Digits of a digest that a message shows."""
 
-Files = dict[str, tuple[str, str]]
+SeenFiles = dict[str, tuple[str, str]]
 """Path -> state of the file, and its digest in that state."""
 
 
@@ -35,17 +35,17 @@ class BuildsSeen:
 
     def __init__(self, home: Path | None = None) -> None:
         self._home = home
-        self._known: dict[str, Files] = {}
+        self._known: dict[str, SeenFiles] = {}
         self._seen: dict[tuple[str, str], str] = {}
 
-    def known(self, config: Configuration, place: str) -> Files:
+    def known(self, config: Configuration, place: str) -> SeenFiles:
         """Return what is known about the files of a configuration."""
         key = _key(config, place)
         if key not in self._known:
             self._known[key] = self._read(key) if is_local(config.runtime) else {}
         return self._known[key]
 
-    def learn(self, target: str, config: Configuration, place: str, files: Files) -> None:
+    def learn(self, target: str, config: Configuration, place: str, files: SeenFiles) -> None:
         """Keep the digests that a process reported.
 
         Raises:
@@ -71,16 +71,16 @@ class BuildsSeen:
                 self._write(_key(config, place), known)
 
     def _path(self, key: str) -> Path:
-        return (self._home or cache_root() / ENTRY) / f"{key}.json"
+        return (self._home or cache_root() / _ENTRY) / f"{key}.json"
 
-    def _read(self, key: str) -> Files:
+    def _read(self, key: str) -> SeenFiles:
         try:
             content = read_regular(self._path(key), _MOST_BYTES)
-            return msgspec.json.decode(content, type=Files)
+            return msgspec.json.decode(content, type=SeenFiles)
         except (OSError, ValueError):  # not JSON, or not UTF-8
             return {}
 
-    def _write(self, key: str, files: Files) -> None:
+    def _write(self, key: str, files: SeenFiles) -> None:
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,7 +14,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from harness.agent.frame import LONGEST_LINE
 
-LOOK_S = 0.2
+_LOOK_S = 0.2
 """Seconds between two checks whether the process that should call has ended."""
 
 PROOF_S = 10.0
@@ -51,7 +51,7 @@ def first_with_proof(
     """
     callers = _Callers(listener)
     try:
-        look_at = time.monotonic() + LOOK_S
+        look_at = time.monotonic() + _LOOK_S
         while True:
             for caller in callers.ready(look_at - time.monotonic()):
                 try:
@@ -64,7 +64,7 @@ def first_with_proof(
                     caller.connection.setblocking(True)  # noqa: FBT003 - the standard library's
                     return proved
             if time.monotonic() >= look_at:
-                look_at = time.monotonic() + LOOK_S
+                look_at = time.monotonic() + _LOOK_S
                 if is_over():
                     return None
     finally:

@@ -10,29 +10,35 @@ from harness.core.lru_cache import LruCache, Room
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.case import Case, at_draw, load_case
-from harness.corpus.errors import ChangedError, DamagedError, ModelError, RefusedError, SettingsError
+from harness.corpus.converted_models import precision_case, rounded_case
 from harness.corpus.fitting.starts import DRAWS
-from harness.corpus.generation import Generation, generation_of
+from harness.corpus.generation_case import GenerationSupport, generation_of
+from harness.corpus.inner_outputs import hidden_tensors, read_by_partials, revealed_case
 from harness.corpus.model_check import broken_rule
+from harness.corpus.model_errors import (
+    ChangedFileError,
+    DamagedError,
+    ModelError,
+    RefusedModelError,
+    SettingsError,
+)
 from harness.corpus.noisy import noisy_case
-from harness.corpus.precision import precision_case, rounded_case
-from harness.corpus.revealed import hidden, read_by_partials, revealed_case
-from harness.corpus.scenario import Inapplicable, scenario_case
+from harness.corpus.scenario_case import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN
 from harness.corpus.suite import Suite
 from harness.corpus.upcast import composed_case, float64_case
-from harness.corpus.zeroed import zeroed_case
+from harness.corpus.zeroing import zeroed_case
 from harness.engine.files_in_use import FilesInUse
-from harness.engine.other_inputs import with_other_inputs
+from harness.engine.other_inputs_case import with_other_inputs
 from harness.engine.references import References
-from harness.engine.task import Kind, Question
+from harness.engine.task import Question, QuestionKind
 from harness.golden.trials import try_inputs
 from harness.plan.plan import Plan
 
 NOT_MADE = Inapplicable("it has not been converted yet")
 """A model in a precision to which it has not been converted yet."""
 
-FIRST = "first"
+_FIRST = "first"
 """The form of a model with the first attempt at its inputs."""
 
 
@@ -43,7 +49,7 @@ class NoInput(msgspec.Struct, frozen=True):
     reason: str
 
 
-Found = Case | ModelError | Inapplicable | NoInput
+LoadedCase = Case | ModelError | Inapplicable | NoInput
 """A model with its data, or why there is none."""
 
 NoCase = ModelError | Inapplicable | NoInput
@@ -57,20 +63,20 @@ class _Form(NamedTuple):
     model: str
     precision: str = AS_IS
     scenario: str = PLAIN
-    form: str = Kind.ANSWER
+    form: str = QuestionKind.ANSWER
     noise_at: str = ""
     others: bool = False
     draw: int = 0
 
 
-OTHER_FORMS: dict[str, Callable[[Case, _Form], Found]] = {
-    Kind.FLOAT64: lambda case, _: float64_case(case),
-    Kind.FLOAT64_EVALUATED: lambda case, _: composed_case(case),
-    Kind.NOISE: lambda case, wanted: noisy_case(case, wanted.noise_at),
-    Kind.REVEALED: lambda case, _: revealed_case(case, hidden(case)),
-    Kind.ROUNDED: lambda case, _: rounded_case(case),
-    Kind.UNDEFINED: lambda case, _: revealed_case(case, read_by_partials(case)),
-    Kind.ZEROED: lambda case, _: zeroed_case(case),
+OTHER_FORMS: dict[str, Callable[[Case, _Form], LoadedCase]] = {
+    QuestionKind.FLOAT64: lambda case, _: float64_case(case),
+    QuestionKind.FLOAT64_EVALUATED: lambda case, _: composed_case(case),
+    QuestionKind.NOISE: lambda case, wanted: noisy_case(case, wanted.noise_at),
+    QuestionKind.REVEALED: lambda case, _: revealed_case(case, hidden_tensors(case)),
+    QuestionKind.ROUNDED: lambda case, _: rounded_case(case),
+    QuestionKind.UNDEFINED: lambda case, _: revealed_case(case, read_by_partials(case)),
+    QuestionKind.ZEROED: lambda case, _: zeroed_case(case),
 }
 """Kinds of questions about another form of the model -> the function that derives it."""
 
@@ -96,13 +102,13 @@ class Cases:
         self._references = references
         self._warn = warn
         self.files = FilesInUse(self._from_files, lambda suite: suites[suite].is_cached)
-        self._kept: LruCache[_Form, Found] = LruCache(room.count, room.nbytes)
-        self._generations: LruCache[str, Generation] = LruCache(room.count, room.nbytes)
+        self._kept: LruCache[_Form, LoadedCase] = LruCache(room.count, room.nbytes)
+        self._generations: LruCache[str, GenerationSupport] = LruCache(room.count, room.nbytes)
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
         self._open: dict[tuple[str, str], Case] = {}
         """Suite and model -> the inputs that the CPU provider tries next."""
 
-    def of(self, question: Question) -> Found:
+    def of(self, question: Question) -> LoadedCase:
         """Return the model of a question; for a cell, that of its question ``ANSWER``."""
         return self._find(_form(question))
 
@@ -138,7 +144,7 @@ class Cases:
     def forget(self, question: Question) -> None:
         """Drop all forms of a question's model, which an answer has changed."""
         plain = _Form(question.suite, question.model, question.precision, question.scenario)
-        for form in (Kind.ANSWER, *OTHER_FORMS):
+        for form in (QuestionKind.ANSWER, *OTHER_FORMS):
             for others in (False, True):
                 for draw in range(DRAWS):
                     self._kept.drop(plain._replace(form=form, others=others, draw=draw))
@@ -160,7 +166,7 @@ class Cases:
         case = self.of(question)
         return isinstance(case, Case) and self._refused_shape(case, question.scenario) is not None
 
-    def generation(self, case: Case) -> Generation:
+    def generation(self, case: Case) -> GenerationSupport:
         """Return what a case of the scenario ``generate`` plays, as it was made from it.
 
         Raises:
@@ -175,7 +181,7 @@ class Cases:
             return made
         return found
 
-    def look(self, question: Question, *, fails: bool) -> ChangedError | None:
+    def look(self, question: Question, *, fails: bool) -> ChangedFileError | None:
         """Check the files of a question's model again; see ``FilesInUse.look``."""
         return self.files.look(question.suite, question.model, fails=fails)
 
@@ -189,7 +195,7 @@ class Cases:
             self._warn(opened.mend(model))
         return load_case(opened, model, dimensions, settings=settings)
 
-    def _find(self, wanted: _Form) -> Found:
+    def _find(self, wanted: _Form) -> LoadedCase:
         if (changed := self.files.changed(wanted.suite, wanted.model)) is not None:
             return changed
         case = self._kept.get(wanted)
@@ -201,17 +207,17 @@ class Cases:
                 if isinstance(error, SettingsError):  # the model itself may be good
                     self._warn(error.shown)
             # While inputs are being tried, no form with these inputs is final.
-            if (wanted.suite, wanted.model) not in self._open or wanted.form == FIRST:
+            if (wanted.suite, wanted.model) not in self._open or wanted.form == _FIRST:
                 self._kept.put(wanted, case, case.nbytes if isinstance(case, Case) else 0)
         return case
 
-    def _load(self, wanted: _Form) -> Found:
+    def _load(self, wanted: _Form) -> LoadedCase:
         """Derive one form from a simpler one."""
         suite, model, precision, scenario, form, *_ = wanted
-        if form == FIRST:
+        if form == _FIRST:
             return self.files.load(suite, model)
-        if form != Kind.ANSWER:
-            case = self._find(wanted._replace(form=Kind.ANSWER, noise_at=""))
+        if form != QuestionKind.ANSWER:
+            case = self._find(wanted._replace(form=QuestionKind.ANSWER, noise_at=""))
             return self._in_form(case, wanted) if isinstance(case, Case) else case
         if wanted.others:
             case = self._find(wanted._replace(others=False))
@@ -224,15 +230,15 @@ class Cases:
             return self._made(case, precision) if isinstance(case, Case) else case
         return self._with_draw(wanted)
 
-    def _with_draw(self, wanted: _Form) -> Found:
+    def _with_draw(self, wanted: _Form) -> LoadedCase:
         """Return a model with inputs that it runs with, or with another draw of them."""
         if wanted.draw:
             case = self._find(wanted._replace(draw=0))
             return at_draw(case, wanted.draw) if isinstance(case, Case) else case
-        case = self._find(wanted._replace(form=FIRST))
+        case = self._find(wanted._replace(form=_FIRST))
         return self._with_inputs(wanted.suite, wanted.model, case) if isinstance(case, Case) else case
 
-    def _in_form(self, case: Case, wanted: _Form) -> Found:
+    def _in_form(self, case: Case, wanted: _Form) -> LoadedCase:
         """Return a case in the form that a question needs; a full cache fails the question, not the run."""
         try:
             return OTHER_FORMS[wanted.form](case, wanted)
@@ -252,14 +258,14 @@ class Cases:
             self._open[suite, model] = trial.case
         return NoInput(trial.case, trial.failure) if trial.failure else trial.case
 
-    def _made(self, case: Case, precision: str) -> Found:
+    def _made(self, case: Case, precision: str) -> LoadedCase:
         if case.frozen is not None:
             return Inapplicable("a case of a profile is run at its own precision")
         golden = self._references.golden(case)
         if golden is not None and golden.status == "refused":
             # A conversion cannot repair it.
             broken = broken_rule(case.model_path, case.digest)
-            kind = ModelError if broken else RefusedError
+            kind = ModelError if broken else RefusedModelError
             return kind(case.model_path, broken or golden.message)
         if why := self._references.unmade(case, precision):
             return Inapplicable(why)
@@ -294,7 +300,7 @@ class Cases:
 
 def _form(question: Question) -> _Form:
     """Return the form of a model that a question is about."""
-    if question.kind is Kind.MADE:
+    if question.kind is QuestionKind.MADE:
         return _Form(question.suite, question.model, draw=question.draw)
     played = SCENARIOS[question.scenario]
     return _Form(
@@ -302,13 +308,13 @@ def _form(question: Question) -> _Form:
         question.model,
         question.precision,
         question.scenario if played.other_data or played.own_case else PLAIN,
-        question.kind if question.kind in OTHER_FORMS else Kind.ANSWER,
+        question.kind if question.kind in OTHER_FORMS else QuestionKind.ANSWER,
         question.noise_at,
         question.others,
         question.draw,
     )
 
 
-def why_not(found: NoCase) -> str:
+def why_no_model(found: NoCase) -> str:
     """Return why there is no model, in one line."""
     return one_line(found if isinstance(found, ModelError) else found.reason)

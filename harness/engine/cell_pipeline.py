@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.cell_end import CellEnd
 from harness.core.decide import decide
-from harness.core.ended import Ended
 from harness.core.errors import UncontainedError, UsageError, one_line
 from harness.core.facts import Facts
 from harness.core.own_error import OwnError, lost_record, own_error
@@ -21,26 +21,26 @@ from harness.core.record import Decision
 from harness.core.scenario import GENERATE, SCENARIOS
 from harness.core.verdict import Cause, Family, Verdict
 from harness.corpus.case import Case
-from harness.corpus.errors import MendedError
-from harness.corpus.generation import Generation
+from harness.corpus.generation_case import GenerationSupport
+from harness.corpus.model_errors import MendedError
+from harness.engine.agent_environments import Environments
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
-from harness.engine.cases import Found, NoCase, NoInput, why_not
-from harness.engine.draws import beyond_data
+from harness.engine.cases import LoadedCase, NoCase, NoInput, why_no_model
+from harness.engine.cell_record import CellAttempt, record_of
 from harness.engine.early_end import ended, without_case
 from harness.engine.effect_step import EffectStep
 from harness.engine.effects import Effects
-from harness.engine.environments import Environments
 from harness.engine.events import Answered, Event, Finished, NotRun, Warned
-from harness.engine.fixed import FixedStep
+from harness.engine.fixed_size_step import FixedStep
 from harness.engine.function_step import FunctionStep
-from harness.engine.further_tries import UNTRIED, next_try, told, with_try
+from harness.engine.further_tries import UNTRIED, next_try, with_tries_reason, with_try
+from harness.engine.input_draws import beyond_data
 from harness.engine.measure import with_shapes
 from harness.engine.measurement import Measurement
-from harness.engine.next_step import Judged, NextStep
+from harness.engine.next_step import NextStep, OpenOutcome
 from harness.engine.open_questions import OpenQuestions
 from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
-from harness.engine.recorded import Attempt, record_of
-from harness.engine.task import BaselineTask, CellTask, FixedTask, Kind, Question, QuestionTask, Task
+from harness.engine.task import BaselineTask, CellTask, FixedTask, Question, QuestionKind, QuestionTask, Task
 
 _MOST_REPEATS = 3
 """Largest number of repeats of a cell or question because the cache lost its files."""
@@ -84,17 +84,17 @@ class CellPipeline:
             effects, self._put_baseline, self.fixed.then, self.lose, gives_outputs=gives_outputs
         )
 
-    def case(self, task: Task) -> Found:
+    def case(self, task: Task) -> LoadedCase:
         """Return the task's model with the data of its scenario, or what is wrong with it."""
         return self.next_step.cases.of(task.about)
 
-    def generation(self, task: Task, case: Case) -> Generation | None:
+    def generation(self, task: Task, case: Case) -> GenerationSupport | None:
         """Return the part of a case that a task's process plays; None unless its scenario is ``generate``.
 
         Raises:
             ModelError: The model has changed meanwhile.
         """
-        plays = not isinstance(task, QuestionTask) or task.about.kind is Kind.PLAYED
+        plays = not isinstance(task, QuestionTask) or task.about.kind is QuestionKind.PLAYED
         return self.next_step.cases.generation(case) if plays and task.about.scenario == GENERATE else None
 
     def declare(self, cell: Cell, reason: str) -> None:
@@ -102,7 +102,7 @@ class CellPipeline:
         self.open += 1
         task = CellTask(cell=cell, attempt=0)
         try:
-            facts = Facts(ended=Ended(how="declared", message=one_line(reason)))
+            facts = Facts(ended=CellEnd(how="declared", message=one_line(reason)))
             self._decide(task, Measurement(facts), None)
         except Exception as error:  # noqa: BLE001 - it costs this cell alone
             self.lose(task, error)
@@ -125,7 +125,7 @@ class CellPipeline:
         match task:
             case CellTask(first=Finished() as first):
                 self.open -= 1
-                self.announce(told(first))
+                self.announce(with_tries_reason(first))
             case CellTask():
                 self.effects.serve(task.cell, None)
                 self.open -= 1
@@ -237,9 +237,9 @@ class CellPipeline:
         changed = self.next_step.cases.look(task.about, fails=not isinstance(outcome, Ran))
         case = changed or self.case(task)
         if isinstance(outcome, NoCase):
-            self._announce_answer(task, problem=why_not(outcome))
+            self._announce_answer(task, problem=why_no_model(outcome))
         elif not isinstance(case, Case):  # its file has disappeared meanwhile
-            self._announce_answer(task, problem=why_not(case))
+            self._announce_answer(task, problem=why_no_model(case))
         elif isinstance(outcome, Unavailable | Rejected):
             self._announce_answer(task, case=case, problem=golden_of(outcome, case).message)
         else:
@@ -255,12 +255,12 @@ class CellPipeline:
         self.effects.serve(task.cell, outcome)
         if isinstance(outcome, NoCase):
             self._decide(task, Measurement(without_case(outcome)), None)
-        elif isinstance(outcome, Judged):
+        elif isinstance(outcome, OpenOutcome):
             self._judge(task, outcome)
         else:
             self.fixed.then(task, Measurement(ended(outcome)), outcome)
 
-    def _judge(self, task: CellTask, outcome: Judged) -> None:
+    def _judge(self, task: CellTask, outcome: OpenOutcome) -> None:
         case, cell = self.case(task), task.cell
         if not isinstance(case, Case):  # the file changed during the run
             self.conclude(task, case)
@@ -304,14 +304,18 @@ class CellPipeline:
         # A cell that is tried again has failed, whatever the further try gives.
         untried = decision.verdict in (Verdict.UNAVAILABLE, Verdict.DECLARED) and task.first is None
         case = None if untried else self._shown(task)
-        given = self.next_step.cases.of(msgspec.structs.replace(task.about, kind=Kind.MADE)) if case else None
+        given = (
+            self.next_step.cases.of(msgspec.structs.replace(task.about, kind=QuestionKind.MADE))
+            if case
+            else None
+        )
         given = given.case if isinstance(given, NoInput) else given
         given = given if isinstance(given, Case) else None
         expectation = self.environments.expectation(
             task.cell, task.place, decision.outputs, decision.placement
         )
         process = getattr(outcome, "process", None)
-        attempt = Attempt(task.attempt, task.started, process, task.place, expectation)
+        attempt = CellAttempt(task.attempt, task.started, process, task.place, expectation)
         plan = self.next_step.plan
         record = record_of(plan, task.cell, decision, attempt, case=case, given=given)
         if task.first is None:
@@ -332,7 +336,7 @@ class CellPipeline:
         self.open -= 1
         if task.draw:  # the inputs that the record is about
             finished = msgspec.structs.replace(finished, case=self._shown(CellTask(cell=task.cell)))
-        self.announce(told(finished))
+        self.announce(with_tries_reason(finished))
 
     def _decided(self, task: CellTask, measured: Measurement) -> Decision:
         """Decide a cell; if it fails, with what its generated inputs are too small for."""

@@ -10,7 +10,7 @@ from harness.core.output_kind import OutputKind
 from harness.core.tolerance import Tolerance
 from harness.core.value import STRING, NamedValues, Tensor, Value, to_wire
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 def numbered(data_set: int, name: str) -> str:
@@ -26,7 +26,7 @@ def flat(sets: Sequence[NamedValues]) -> list[tuple[str, Value]]:
     return [(numbered(index, name), value) for index, outputs in enumerate(sets) for name, value in outputs]
 
 
-def by_name(sets: Sequence[Mapping[str, T]]) -> dict[str, T]:
+def by_name(sets: Sequence[Mapping[str, _T]]) -> dict[str, _T]:
     """Return the mappings of all data sets, merged by name."""
     return {numbered(index, name): known for index, one in enumerate(sets) for name, known in one.items()}
 

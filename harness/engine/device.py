@@ -14,10 +14,10 @@ from harness.catalog.catalog import find_provider
 from harness.core.cell import Cell
 from harness.core.errors import one_line
 from harness.engine.slurm import JOB, allocates
-from harness.places.state import PlaceState
+from harness.places.place_state import PlaceState
 from harness.plan.target import Runtime, Target
 
-SHARED = frozenset({"cpu", "cloud"})
+SHARED_HARDWARE = frozenset({"cpu", "cloud"})
 """Hardware that any number of processes may use at once."""
 
 DEVICE_OPTIONS = ("device_id", "device_type")
@@ -67,7 +67,7 @@ def device_of(target: Target, cell: Cell) -> str | None:
         **target.device,
         **{key: options[key] for key in DEVICE_OPTIONS if key in options},
     }
-    if hardware in SHARED or "CPU" in {value.upper() for value in chosen.values()}:
+    if hardware in SHARED_HARDWARE or "CPU" in {value.upper() for value in chosen.values()}:
         return None
     where = target.runtime.ssh or target.runtime.command or here(os.environ)
     return " ".join([hardware, *(f"{key}={value}" for key, value in sorted(chosen.items())), where])

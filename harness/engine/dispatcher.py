@@ -8,19 +8,19 @@ from typing import Any
 
 import msgspec
 
-from harness.agent.errors import NoRoomError
+from harness.agent.target_errors import NoRoomError
 from harness.core.errors import UsageError, one_line
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
-from harness.corpus.errors import ModelError
+from harness.corpus.model_errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.further import further_of_cell, further_of_question
-from harness.engine.job import OTHER, PATHS, REPEAT, TENSOR_FOLDERS, Demands, budget, declined, job
-from harness.engine.outcome import Asked, Rejected, Unavailable, Unfeedable, Unsupported
+from harness.engine.job import OTHER, PATHS, REPEAT_FEATURE, TENSOR_FOLDERS, JobDemands, budget, declined, job
+from harness.engine.mapped_tensors import Tensors
+from harness.engine.outcome import ExpectedResult, Rejected, Unavailable, Unfeedable, Unsupported
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues, TaskQueue
-from harness.engine.task import CellTask, FixedTask, Kind, QuestionTask, Task
-from harness.engine.tensor_files import Tensors
+from harness.engine.task import CellTask, FixedTask, QuestionKind, QuestionTask, Task
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
 from harness.runtimes.installer import InstallError
@@ -181,8 +181,8 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
             return False
         if OTHER in declines:
             message.pop(OTHER, None)
-        if REPEAT in declines and not (isinstance(task, CellTask) and self.plan.repeat(task.cell)):
-            message.pop(REPEAT, None)
+        if REPEAT_FEATURE in declines and not (isinstance(task, CellTask) and self.plan.repeat(task.cell)):
+            message.pop(REPEAT_FEATURE, None)
         if reason := declined(declines, message):
             tensors.discard()
             self.pipeline.conclude(task, Unsupported(phase=Phase.CREATE, message=reason))
@@ -190,24 +190,24 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         task.place = "" if worker.place is None else worker.place.name
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")
         task.nbytes = tensors.nbytes
-        task.asked = Asked(
+        task.asked = ExpectedResult(
             data_sets=len(case.data_sets),
             outputs=case.outputs,
-            by_reference=isinstance(task, QuestionTask) and task.about.kind is not Kind.PLAYED,
+            by_reference=isinstance(task, QuestionTask) and task.about.kind is not QuestionKind.PLAYED,
             plays="generate" in message,
         )
         task.budget = budget(message)
         worker.give(task, message)
         return True
 
-    def _demands(self, task: Task, case: Case) -> Demands:
+    def _demands(self, task: Task, case: Case) -> JobDemands:
         if isinstance(task, FixedTask):
-            return Demands(other=False, fixed=task.sizes)
+            return JobDemands(other=False, fixed=task.sizes)
         if isinstance(task, QuestionTask):
             further = further_of_question(self.plan, task.about, case)
         else:
             further = further_of_cell(self.plan, task.cell, case)
-        return Demands(
+        return JobDemands(
             scenario=further.scenario,
             latency=self.queues.latency(task.cell) if isinstance(task, CellTask) else None,
             repeat=further.repeat,

@@ -6,18 +6,24 @@ from pathlib import Path
 
 from harness.agent.native_stack.block import without_stacks
 from harness.core.cause import PRINTED, innermost, plain_cause, says_little
+from harness.core.cell_end import CellEnd, How
 from harness.core.decide import decide
-from harness.core.ended import Ended, How
 from harness.core.errors import one_line
 from harness.core.facts import Facts
 from harness.core.lacking import OUT_OF_MEMORY, lacking
 from harness.core.policy import Policy
-from harness.core.text import visible
 from harness.core.verdict import Cause, Phase
+from harness.core.visible_text import visible
 from harness.corpus.case import Case
-from harness.corpus.errors import BoundError, ChangedError, InputError, MisnamedError, RefusedError
-from harness.corpus.scenario import Inapplicable
-from harness.engine.cases import NoCase, NoInput, why_not
+from harness.corpus.model_errors import (
+    BoundError,
+    ChangedFileError,
+    InputError,
+    MisnamedError,
+    RefusedModelError,
+)
+from harness.corpus.scenario_case import Inapplicable
+from harness.engine.cases import NoCase, NoInput, why_no_model
 from harness.engine.outcome import (
     Died,
     Hung,
@@ -113,7 +119,7 @@ def ended(outcome: Outcome, case: Case | None = None) -> Facts:
         phase=phase,
         cause=cause,
         scenario=getattr(outcome, "scenario", {}),
-        ended=Ended(how=how, message=reason, out_of_memory=tells_no_memory(printed), lacks=lacks),
+        ended=CellEnd(how=how, message=reason, out_of_memory=tells_no_memory(printed), lacks=lacks),
     )
 
 
@@ -156,7 +162,7 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         message = one_line(at_data_set(case, outcome.data_set) + message)
     if _NO_LOCALE.search(text):
         told = f"{one_line(message, 300 - len(_INSTALL))}{_INSTALL}"
-        ended = Ended(how="unavailable", message=told)
+        ended = CellEnd(how="unavailable", message=told)
         return Facts(phase=outcome.phase, cause=Cause.LIBRARY_MISSING, ended=ended)
     note = ""
     if outcome.sick:
@@ -168,7 +174,7 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
     elif _INLINED.search(text):
         note = _NOT_THE_EP
         message = one_line(message, 300 - len(note))
-    how = Ended(
+    how = CellEnd(
         how="raised",
         kind=one_line(outcome.kind, 100),
         message=message,
@@ -278,20 +284,20 @@ def _after_signature(text: str, start: int) -> int:
 
 def without_case(found: NoCase) -> Facts:
     """Return the facts of a cell whose model cannot be run."""
-    reason = why_not(found)
+    reason = why_no_model(found)
     match found:
-        case ChangedError():
-            facts = Facts(ended=Ended(how="changed", message=reason))
+        case ChangedFileError():
+            facts = Facts(ended=CellEnd(how="changed", message=reason))
         case Inapplicable() | MisnamedError():
-            facts = Facts(ended=Ended(how="declared", message=reason))
-        case RefusedError():
+            facts = Facts(ended=CellEnd(how="declared", message=reason))
+        case RefusedModelError():
             facts = Facts(phase=Phase.CREATE, no_golden=f"the CPU EP refuses the model: {reason}")
         case BoundError():
             facts = Facts(phase=Phase.CREATE, no_golden=reason)
         case InputError():
-            facts = Facts(phase=Phase.CREATE, ended=Ended(how="no_input", message=reason))
+            facts = Facts(phase=Phase.CREATE, ended=CellEnd(how="no_input", message=reason))
         case NoInput():
-            facts = Facts(phase=Phase.RUN, ended=Ended(how="no_input", message=reason))
+            facts = Facts(phase=Phase.RUN, ended=CellEnd(how="no_input", message=reason))
         case _:
-            facts = Facts(phase=Phase.CREATE, ended=Ended(how="broken_model", message=reason))
+            facts = Facts(phase=Phase.CREATE, ended=CellEnd(how="broken_model", message=reason))
     return facts

@@ -8,20 +8,20 @@ from harness.core.cell import Cell
 from harness.core.decide import verdict_of
 from harness.engine.cases import NoCase
 from harness.engine.effects import (
-    Baseline,
-    Compared,
+    BaselineKey,
     Effects,
+    WaitingCell,
     baseline_of,
     can_tell,
     outputs_digest,
     with_effect,
 )
 from harness.engine.measurement import Measurement
-from harness.engine.next_step import Judged
+from harness.engine.next_step import OpenOutcome
 from harness.engine.outcome import Outcome, Ran
 from harness.engine.task import CellTask
 
-GoOn = Callable[[CellTask, Measurement, Judged], None]
+GoOn = Callable[[CellTask, Measurement, OpenOutcome], None]
 Lose = Callable[[CellTask, Exception], None]
 
 
@@ -46,9 +46,9 @@ class EffectStep:
         self._go_on = go_on
         self._lose = lose
         self._gives_outputs = gives_outputs
-        self._waiting: dict[Baseline, list[Compared]] = {}
+        self._waiting: dict[BaselineKey, list[WaitingCell]] = {}
 
-    def then(self, task: CellTask, measured: Measurement, outcome: Judged) -> None:
+    def then(self, task: CellTask, measured: Measurement, outcome: OpenOutcome) -> None:
         """Go on with a cell: at once, or when its outputs can be compared with its baseline's."""
         cell, facts = task.cell, measured.facts
         # A baseline is of the first inputs.
@@ -69,7 +69,7 @@ class EffectStep:
             self._put(cell)
         if not self._gives_outputs:  # the baseline may be a cell of another target, and run much later
             outcome = msgspec.structs.replace(outcome, outputs=())
-        self._waiting.setdefault(baseline, []).append(Compared(task, measured, outcome, doubt, own))
+        self._waiting.setdefault(baseline, []).append(WaitingCell(task, measured, outcome, doubt, own))
 
     def take(self, cell: Cell, outcome: Outcome | NoCase | None) -> None:
         """Process the outcome of the baseline that was queued for a cell."""
@@ -88,7 +88,7 @@ class EffectStep:
         if baseline is not None and self.effects.is_coming(baseline):
             self._settle(baseline, None)
 
-    def _settle(self, baseline: Baseline, outcome: Outcome | NoCase | None) -> None:
+    def _settle(self, baseline: BaselineKey, outcome: Outcome | NoCase | None) -> None:
         """Keep a baseline, and continue the cells that waited for it."""
         digest = self.effects.keep(baseline, outcome)
         for waiting in self._waiting.pop(baseline, ()):

@@ -30,7 +30,7 @@ UNCHANGED = frozenset({"float32", "as_model"})
 NO_ANSWER = ""
 """Replaces a digest if the model does not run without the options, or if two runs differ."""
 
-DIGESTS = 1 << 16
+MOST_DIGESTS = 1 << 16
 """Number of baselines whose digest is kept; an older one is computed again for a cell that needs it."""
 
 _TRUTH = {"1": "true", "0": "false", "true": "true", "false": "false"}
@@ -45,7 +45,7 @@ class Doubt(msgspec.Struct, frozen=True, kw_only=True):
     without: Configuration
 
 
-class Baseline(msgspec.Struct, frozen=True, kw_only=True):
+class BaselineKey(msgspec.Struct, frozen=True, kw_only=True):
     """Identifies outputs without the options.
 
     ``session`` has the axes that are no part of a configuration.
@@ -57,7 +57,7 @@ class Baseline(msgspec.Struct, frozen=True, kw_only=True):
     model: str
 
 
-class Compared(NamedTuple):
+class WaitingCell(NamedTuple):
     """A cell that waits for its baseline, with the digest of its own outputs."""
 
     task: CellTask
@@ -74,12 +74,12 @@ class Effects:
     once.
     """
 
-    def __init__(self, plan: Plan, baselines: int = DIGESTS) -> None:
+    def __init__(self, plan: Plan, baselines: int = MOST_DIGESTS) -> None:
         """Begin without baselines; digests of so many ``baselines`` are kept."""
         self._plan = plan
         self._doubts: dict[tuple[str, _Axes], Doubt | None] = {}
-        self._digests: LruCache[Baseline, str] = LruCache(baselines)
-        self._coming: set[Baseline] = set()
+        self._digests: LruCache[BaselineKey, str] = LruCache(baselines)
+        self._coming: set[BaselineKey] = set()
         # All cells of a configuration share a few tuples of axes, so this is far smaller than the plan.
         points = {(cell.target, cell.axes): cell for cell in plan.cells}.values()
         doubts = [doubt for cell in points if (doubt := self.doubt(cell)) is not None]
@@ -97,11 +97,11 @@ class Effects:
             self._doubts[key] = _doubt(self._plan.target(cell.target), cell)
         return self._doubts[key]
 
-    def digest(self, baseline: Baseline) -> str | None:
+    def digest(self, baseline: BaselineKey) -> str | None:
         """Return the digest of a baseline's outputs; ``NO_ANSWER`` if it has none, None if unknown."""
         return self._digests.get(baseline)
 
-    def is_coming(self, baseline: Baseline) -> bool:
+    def is_coming(self, baseline: BaselineKey) -> bool:
         """Return whether a submitted cell that has not ended is this baseline."""
         return baseline in self._coming
 
@@ -110,12 +110,12 @@ class Effects:
         if own := self._serving.get((cell.target, cell.axes)):
             self._coming.add(baseline_of(own, cell))
 
-    def serves(self, cell: Cell) -> Baseline | None:
+    def serves(self, cell: Cell) -> BaselineKey | None:
         """Return the baseline that a cell provides for others; None if it provides none."""
         own = self._serving.get((cell.target, cell.axes))
         return baseline_of(own, cell) if own else None
 
-    def keep(self, baseline: Baseline, outcome: object) -> str:
+    def keep(self, baseline: BaselineKey, outcome: object) -> str:
         """Keep the outcome of a baseline; return the digest of its outputs."""
         self._coming.discard(baseline)
         steady = isinstance(outcome, Ran) and outcome.second is None
@@ -124,11 +124,11 @@ class Effects:
         return digest
 
 
-def baseline_of(own: Configuration, cell: Cell) -> Baseline:
+def baseline_of(own: Configuration, cell: Cell) -> BaselineKey:
     """Return the baseline that a cell provides in a configuration."""
     fixed = fixed_axes(cell)
     session = tuple(pair for pair in cell.axes if pair not in fixed)
-    return Baseline(configuration=own, session=session, suite=cell.suite, model=cell.model)
+    return BaselineKey(configuration=own, session=session, suite=cell.suite, model=cell.model)
 
 
 def can_tell(facts: Facts, verdict: Verdict, outcome: Outcome) -> bool:

@@ -33,7 +33,7 @@ def send_on(task: CellTask, record: Record) -> bool:
     return True
 
 
-def with_try(task: CellTask, first: Record, record: Record) -> Record:
+def with_try_elsewhere(task: CellTask, first: Record, record: Record) -> Record:
     """Return the first record of a cell, with a further try added."""
     if record.family in (Family.SKIPPED, Family.MISSING):
         return first
@@ -44,7 +44,7 @@ def with_try(task: CellTask, first: Record, record: Record) -> Record:
     return msgspec.structs.replace(first, elsewhere=tried, retries=retries)
 
 
-def told(finished: Finished) -> Finished:
+def with_places_reason(finished: Finished) -> Finished:
     """Return a result whose reason begins with what the places show about its failure."""
     record = finished.record
     passing = ", ".join(one.place for one in record.elsewhere if one.verdict.family is not Family.FAILED)

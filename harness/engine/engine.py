@@ -23,7 +23,7 @@ from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.configuration import configuration
 from harness.engine.dispatcher import Dispatcher
-from harness.engine.effects import DIGESTS, Effects
+from harness.engine.effects import MOST_DIGESTS, Effects
 from harness.engine.events import Answered, Event, Finished, Noted, Warned, place_changed
 from harness.engine.listener import Listener
 from harness.engine.next_step import NextStep
@@ -31,7 +31,7 @@ from harness.engine.planned_end import planned_end
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues
 from harness.engine.references import MORE_OF_SMALL, References, Stores
-from harness.engine.task import Kind
+from harness.engine.task import QuestionKind
 from harness.engine.worker import Worker
 from harness.places.fleet import Fleet
 from harness.plan.plan import Plan
@@ -53,7 +53,7 @@ MOST_UNTAKEN_BYTES = 256 << 20
 _Call = tuple[Callable[..., bool | None], tuple[Any, ...]]
 
 
-class Study(msgspec.Struct, frozen=True, kw_only=True):
+class StudySettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings in which a study differs from a run.
 
     Attributes:
@@ -98,7 +98,7 @@ class Engine:
         *,
         measures: bool = True,
         gives_outputs: bool = False,
-        study: Study = Study(),  # noqa: B008 - it is frozen
+        study: StudySettings = StudySettings(),  # noqa: B008 - it is frozen
     ) -> None:
         self._plan = plan
         self._inbox: queue.SimpleQueue[_Call] = queue.SimpleQueue()
@@ -110,7 +110,7 @@ class Engine:
         self._taken_bytes = 0
         self._fleet = self._make_fleet()
         self._pool = self._make_pool(processes or processors())
-        self._effects = Effects(plan, min(DIGESTS, MORE_OF_SMALL * study.room.count))
+        self._effects = Effects(plan, min(MOST_DIGESTS, MORE_OF_SMALL * study.room.count))
         self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures, study.is_small)
         references = References(study.stores or Stores.of_here(), study.room)
         cases = Cases(plan, suites, references, self._warn, study.room)
@@ -180,7 +180,9 @@ class Engine:
         """Queue cells; each will come back as one ``Finished`` event."""
         self._post(self._on_submit, tuple(cells))
 
-    def ask(self, target: str, models: Iterable[tuple[str, str]], kind: Kind = Kind.ANSWER) -> None:
+    def ask(
+        self, target: str, models: Iterable[tuple[str, str]], kind: QuestionKind = QuestionKind.ANSWER
+    ) -> None:
         """Let the CPU provider of a target's runtime compute models, even if their answers are stored.
 
         Each pair of a suite and a model comes back as one ``Answered`` event, and is not stored. The target's
@@ -332,7 +334,7 @@ class Engine:
     def _on_drain(self) -> None:
         self._draining = True
 
-    def _on_ask(self, target: str, models: tuple[tuple[str, str], ...], kind: Kind) -> None:
+    def _on_ask(self, target: str, models: tuple[tuple[str, str], ...], kind: QuestionKind) -> None:
         self._pipeline.open += len(models)
         self._queues.ask(target, models, kind)
 

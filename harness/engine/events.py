@@ -8,8 +8,8 @@ from harness.core.record import Record
 from harness.core.value import value_bytes
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.case import Case
-from harness.golden.golden import Golden
-from harness.places.state import PlaceState
+from harness.golden.golden_answer import Golden
+from harness.places.place_state import PlaceState
 
 
 class TargetReady(msgspec.Struct, frozen=True, kw_only=True):

@@ -14,11 +14,11 @@ from harness.core.precision import IN_MODEL
 from harness.core.spread import Spread
 from harness.core.tolerance import FLOORS, computing_precision, finest_precision
 from harness.corpus.case import Case
-from harness.corpus.generation import Generation
+from harness.corpus.generation_case import GenerationSupport
 from harness.corpus.noisy import with_allowed
 from harness.engine.further import Further, further_of_cell
-from harness.engine.task import Kind
-from harness.golden.golden import Golden
+from harness.engine.task import QuestionKind
+from harness.golden.golden_answer import Golden
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import RepeatSettings
 from harness.plan.target import Target
@@ -69,8 +69,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     undefined: Mapping[str, str] | None = None
     zeroed: tuple[str, ...] | None = None
     repeated: str | None = None
-    references: Mapping[Kind, Golden] | None = None
-    doubts: Mapping[Kind, str] = {}
+    references: Mapping[QuestionKind, Golden] | None = None
+    doubts: Mapping[QuestionKind, str] = {}
     answered: tuple[str, ...] = ()
 
 
@@ -90,7 +90,7 @@ class Wider(msgspec.Struct, frozen=True, kw_only=True):
     on_cpu: str = ""
 
 
-class Rule(msgspec.Struct, frozen=True, kw_only=True):
+class CellRule(msgspec.Struct, frozen=True, kw_only=True):
     """The rule that measures and judges a cell.
 
     Attributes:
@@ -111,17 +111,17 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     rounds_freely: frozenset[str] = frozenset()
     repeat: RepeatSettings | None = None
     further: Further = Further(repeat=None)
-    generation: Generation | None = None
+    generation: GenerationSupport | None = None
 
 
-def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
+def rule_of(plan: Plan, cell: Cell, case: Case) -> CellRule:
     """Return the rule of one cell: the matrix's entry, else the default of the computing precision.
 
     The rule of a frozen case is frozen with it: neither the matrix nor a provider's documents change it.
     """
     further = further_of_cell(plan, cell, case)
     if case.frozen is not None:
-        return Rule(policy=case.frozen.policy, further=further)
+        return CellRule(policy=case.frozen.policy, further=further)
     target = plan.target(cell.target)
     mode = target.mode_at(cell)
     precision_axis = cell.axis("precision")
@@ -140,7 +140,7 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
     wider = (*_coarser(policy, delivers), *_documented(policy, target, cell, case))
     if wider:
         policy = msgspec.structs.replace(policy, remedy=target.remedy(cell, own))
-    return Rule(
+    return CellRule(
         policy=policy,
         delivers=delivers,
         wider=wider,
@@ -153,7 +153,7 @@ def rule_of(plan: Plan, cell: Cell, case: Case) -> Rule:
     )
 
 
-def with_placement(rule: Rule, placement: Placement) -> Rule:
+def with_placement(rule: CellRule, placement: Placement) -> CellRule:
     """Return the rule of a cell without the explanations that its placement rules out.
 
     An EP that computes no node delivers no precision of its own.

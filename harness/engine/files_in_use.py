@@ -6,8 +6,8 @@ from collections.abc import Callable
 import msgspec
 
 from harness.core.lru_cache import LruCache
-from harness.corpus.case import Case, state_of
-from harness.corpus.errors import ChangedError, MendedError, ModelError
+from harness.corpus.case import Case, model_files_state
+from harness.corpus.model_errors import ChangedFileError, MendedError, ModelError
 
 _MOST = 1 << 17
 """Largest number of remembered models: more than a run usually has. Fuzzing has no end."""
@@ -27,7 +27,7 @@ class FilesInUse:
         self._load = load
         self._is_cached = is_cached
         self._known: LruCache[_Model, Case] = LruCache(_MOST)
-        self._changed: dict[_Model, ChangedError] = {}
+        self._changed: dict[_Model, ChangedFileError] = {}
 
     def load(self, suite: str, model: str) -> Case:
         """Return a model from its files.
@@ -41,24 +41,24 @@ class FilesInUse:
         known = self._known.get((suite, model))
         try:
             case = self._load(suite, model)
-        except ChangedError as error:
+        except ChangedFileError as error:
             raise self._note(suite, model, error) from error
         except ModelError as error:
             # It existed when the run was planned.
             if known is None and os.path.lexists(error.path):
                 raise
-            raise self._note(suite, model, ChangedError(error.path)) from error
+            raise self._note(suite, model, ChangedFileError(error.path)) from error
         if known is None:
             self._known.put((suite, model), msgspec.structs.replace(case, data_sets=()), 0)
         elif known.digest != case.digest:
-            raise self._note(suite, model, ChangedError(case.model_path))
+            raise self._note(suite, model, ChangedFileError(case.model_path))
         return case
 
-    def changed(self, suite: str, model: str) -> ChangedError | None:
+    def changed(self, suite: str, model: str) -> ChangedFileError | None:
         """Return the error of a model whose files are known to have changed."""
         return self._changed.get((suite, model)) if self._changed else None
 
-    def look(self, suite: str, model: str, *, fails: bool) -> ChangedError | None:
+    def look(self, suite: str, model: str, *, fails: bool) -> ChangedFileError | None:
         """Check the files of a model again; return an error if they changed since they were read.
 
         Files that were rewritten with the same content do not explain a right answer, but may explain one
@@ -68,17 +68,17 @@ class FilesInUse:
         known = self._known.get((suite, model))
         if known is None or (error := self.changed(suite, model)) is not None:
             return None if known is None else error
-        if state_of(known) == known.state:
+        if model_files_state(known) == known.state:
             return None
         now = self._loaded(suite, model)
         if now is None or now.digest != known.digest:
-            return self._note(suite, model, ChangedError(known.model_path))
+            return self._note(suite, model, ChangedFileError(known.model_path))
         if not fails:
             return None
         if self._is_cached(suite):
             self._known.put((suite, model), msgspec.structs.replace(now, data_sets=()), 0)
             return MendedError(known.model_path)
-        return self._note(suite, model, ChangedError(known.model_path))
+        return self._note(suite, model, ChangedFileError(known.model_path))
 
     def _loaded(self, suite: str, model: str) -> Case | None:
         try:
@@ -86,6 +86,6 @@ class FilesInUse:
         except ModelError:
             return None
 
-    def _note(self, suite: str, model: str, error: ChangedError) -> ChangedError:
+    def _note(self, suite: str, model: str, error: ChangedFileError) -> ChangedFileError:
         self._changed[suite, model] = error
         return error

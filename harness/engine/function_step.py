@@ -10,16 +10,14 @@ from harness.core.errors import UsageError
 from harness.core.facts import Facts
 from harness.core.scenario import GENERATE
 from harness.corpus.case import Case
-from harness.engine.agreed import functions_of
+from harness.engine.agreement_measure import functions_of
+from harness.engine.effect_step import GoOn, Lose
 from harness.engine.events import Event, Warned
 from harness.engine.measurement import Measurement
-from harness.engine.next_step import Judged, NextStep
+from harness.engine.next_step import NextStep, OpenOutcome
 from harness.engine.outcome import Ran
-from harness.engine.own_agreement import MOST_WAITING, Call, OwnFunctions
+from harness.engine.own_agreement import MOST_CELLS_WAITING, Call, OwnFunctions
 from harness.engine.task import CellTask
-
-GoOn = Callable[[CellTask, Measurement, Judged], None]
-Lose = Callable[[CellTask, Exception], None]
 
 
 class FunctionStep:
@@ -40,7 +38,7 @@ class FunctionStep:
     @property
     def is_behind(self) -> bool:
         """Return whether so many cells wait that no further ones should start: they hold their outputs."""
-        return self.waiting >= MOST_WAITING
+        return self.waiting >= MOST_CELLS_WAITING
 
     def close(self) -> None:
         """Kill the running function."""
@@ -51,7 +49,7 @@ class FunctionStep:
         task: CellTask,
         case: Case,
         measured: Measurement,
-        outcome: Judged,
+        outcome: OpenOutcome,
         go_on: GoOn,
         lose: Lose,
     ) -> None:
@@ -73,7 +71,7 @@ class FunctionStep:
 
         self._functions.ask(calls, on_end)
 
-    def _calls(self, task: CellTask, case: Case, facts: Facts, outcome: Judged) -> tuple[Call, ...]:
+    def _calls(self, task: CellTask, case: Case, facts: Facts, outcome: OpenOutcome) -> tuple[Call, ...]:
         """Return the calls for a cell that ran; none for a case of a profile, nor for generated text."""
         names = () if case.frozen is not None else tuple(functions_of(case))
         if not names or not isinstance(outcome, Ran) or task.about.scenario == GENERATE:

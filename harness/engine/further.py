@@ -7,20 +7,28 @@ from typing import Any
 import msgspec
 
 from harness.core.cell import Cell
+from harness.core.run_work import OTHER_INPUTS, SECOND_RUN, WORK_LIMIT, Unchecked, runs_of, too_much
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
-from harness.core.work import OTHER_INPUTS, SECOND_RUN, WORK_LIMIT, Unchecked, runs_of, too_much
 from harness.corpus.case import Case
-from harness.engine.task import HOME, Kind, Question
+from harness.engine.task import HOME, Question, QuestionKind
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import RepeatSettings
 
-TWICE = 2
+_TWICE = 2
 """Number of runs that show whether a session gives the same result again."""
 
 _LEAST = {"sessions": ("count", 2), "concurrent": ("runs", 1)}
 """Scenario of many runs -> the setting that has their number, and the smallest number."""
 
-_ASKED_ONCE = frozenset({Kind.NOISE, Kind.ZEROED, Kind.REVEALED, Kind.UNDEFINED, Kind.REPEATED})
+_ASKED_ONCE = frozenset(
+    {
+        QuestionKind.NOISE,
+        QuestionKind.ZEROED,
+        QuestionKind.REVEALED,
+        QuestionKind.UNDEFINED,
+        QuestionKind.REPEATED,
+    }
+)
 """Kinds of questions that need one run only: no further run judges their answer."""
 
 
@@ -73,10 +81,10 @@ def further_of_question(plan: Plan, question: Question, case: Case) -> Further:
     them. For other answers one run is enough if it takes long, or if a second one would not count.
     """
     settings = plan.matrix.scenarios.settings(question.scenario, ())
-    runs = 1 if question.kind in _ASKED_ONCE else TWICE
-    if question.runtime != HOME or question.kind is not Kind.ANSWER:
+    runs = 1 if question.kind in _ASKED_ONCE else _TWICE
+    if question.runtime != HOME or question.kind is not QuestionKind.ANSWER:
         runs = min(runs, _runs(PLAIN, case, WORK_LIMIT))
-    many = question.kind.without_session or question.kind is Kind.MADE or question.session in _LEAST
+    many = question.kind.without_session or question.kind is QuestionKind.MADE or question.session in _LEAST
     repeat = None if many or runs == 1 else _times(runs)
     return Further(repeat=repeat, other=runs > 1, scenario=settings)
 
@@ -103,9 +111,9 @@ def _of_many(scenario: str, settings: dict[str, Any], why: str) -> Further:
 def _runs(scenario: str, case: Case, limit: float) -> int:
     """Return how often the first data set is run; twice is enough where each shape is run again."""
     if scenario == GENERATE:
-        return TWICE  # one way of many, played again
+        return _TWICE  # one way of many, played again
     runs = runs_of(case.work, limit)
-    return min(runs, TWICE) if SCENARIOS[scenario].other_data else runs
+    return min(runs, _TWICE) if SCENARIOS[scenario].other_data else runs
 
 
 @functools.cache

@@ -5,7 +5,7 @@ import msgspec
 from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.corpus.case import Case
-from harness.engine import draws, elsewhere
+from harness.engine import elsewhere, input_draws
 from harness.engine.events import Finished
 from harness.engine.task import CellTask
 
@@ -19,9 +19,9 @@ def with_try(task: CellTask, first: Record, record: Record) -> Record:
     The result never turns it into a pass.
     """
     if task.draw:
-        return draws.with_draw(first, record)
+        return input_draws.with_draw(first, record)
     if _is_elsewhere(task):
-        return elsewhere.with_try(task, first, record)
+        return elsewhere.with_try_elsewhere(task, first, record)
     tried = () if record.family in UNTRIED else (record.verdict,)
     return msgspec.structs.replace(first, retries=(*first.retries, *tried))
 
@@ -45,15 +45,15 @@ def next_try(
         if needs_retry or elsewhere.send_on(task, first.record):
             task.first, task.attempt, task.losses = first, 1, 0
             return task
-    draw = draws.next_draw(task, first.record, case)
+    draw = input_draws.next_draw(task, first.record, case)
     if not draw:
         return None
     return CellTask(cell=task.cell, first=first, draw=draw, expected_ms=task.expected_ms)
 
 
-def told(finished: Finished) -> Finished:
+def with_tries_reason(finished: Finished) -> Finished:
     """Return a result whose reason begins with what its further tries show."""
-    return elsewhere.told(draws.told(finished))
+    return elsewhere.with_places_reason(input_draws.with_draws_reason(finished))
 
 
 def _is_elsewhere(task: CellTask) -> bool:

@@ -16,24 +16,24 @@ from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.spread import Spread
 from harness.core.value import NamedValues
 from harness.corpus.case import Case
+from harness.corpus.inner_outputs import read_by_partials
 from harness.corpus.model_check import broken_rule
-from harness.corpus.noisy import parts_of
-from harness.corpus.revealed import read_by_partials
+from harness.corpus.noisy import split_allowed
 from harness.corpus.undefined import CONTESTED, undefined_outputs
-from harness.engine.cases import Cases, Found, why_not
+from harness.engine.cases import Cases, LoadedCase, why_no_model
 from harness.engine.compare_sets import numbered
-from harness.engine.evidence import Evidence, Rule
+from harness.engine.evidence import CellRule, Evidence
 from harness.engine.measure import own_cpu_of
 from harness.engine.references import References
-from harness.engine.task import HOME, Kind, Question
-from harness.golden.golden import Golden
+from harness.engine.task import HOME, Question, QuestionKind
+from harness.golden.golden_answer import Golden
 from harness.golden.trust import doubt_about
 from harness.plan.plan import Plan
 
-QUANTIZED = "DequantizeLinear"
+_QUANTIZED = "DequantizeLinear"
 """The operator in every model whose quantized operators the CPU EP fuses."""
 
-Answer = Golden | Spread | str | tuple[str, ...] | Mapping[Kind, Golden] | Mapping[str, str]
+Answer = Golden | Spread | str | tuple[str, ...] | Mapping[QuestionKind, Golden] | Mapping[str, str]
 """The answer to a need."""
 
 
@@ -45,7 +45,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
     references: References
 
     def with_answer(
-        self, need: Need, evidence: Evidence, about: Question, cell: Cell, case: Case, rule: Rule
+        self, need: Need, evidence: Evidence, about: Question, cell: Cell, case: Case, rule: CellRule
     ) -> Evidence | Question:
         """Return evidence with what meets a need; arguments as for ``ask``."""
         if need is Need.WIDER:
@@ -62,7 +62,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
             fields["doubts"] = self._doubts(about, case, rule)
         return msgspec.structs.replace(evidence, **fields)
 
-    def ask(self, need: Need, about: Question, cell: Cell, case: Case, rule: Rule) -> "Answer | Question":
+    def ask(self, need: Need, about: Question, cell: Cell, case: Case, rule: CellRule) -> "Answer | Question":
         """Return the answer to a need, or its question.
 
         ``about`` is the model in the form that the cell runs.
@@ -81,7 +81,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
             case Need.ZEROED:
                 return self._unnoticed(own, case)
             case _:
-                return self.answered(msgspec.structs.replace(own, kind=Kind(need.value)))
+                return self.answered(msgspec.structs.replace(own, kind=QuestionKind(need.value)))
 
     def _own_cpu_as_used(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
         """Return the answer of that CPU EP, or its refusal of a session with the target's settings.
@@ -93,10 +93,12 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         target = self.plan.target(cell.target)
         if isinstance(answer, Question) or target.provider[0] == CPU_PROVIDER:
             return answer
-        if answer.status != "ok" or QUANTIZED not in case.facts.operators:
+        if answer.status != "ok" or _QUANTIZED not in case.facts.operators:
             return answer
         scenario = about.scenario if SCENARIOS[about.scenario].other_data else PLAIN
-        question = msgspec.structs.replace(about, runtime=target.runtime, scenario=scenario, kind=Kind.FUSED)
+        question = msgspec.structs.replace(
+            about, runtime=target.runtime, scenario=scenario, kind=QuestionKind.FUSED
+        )
         fused = self.references.find(question, case)
         if fused is None:
             return question
@@ -118,7 +120,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         assert plain is not None  # noqa: S101 - the first session is always there
         return plain
 
-    def _noise(self, own: Question, case: Case, rule: Rule) -> Spread | str | Question:
+    def _noise(self, own: Question, case: Case, rule: CellRule) -> Spread | str | Question:
         """Return the noise of the golden.
 
         For a converted model that of the unconverted model, for information.
@@ -128,7 +130,9 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         given = own.for_golden(AS_IS)
         return self._spread(given, self.cases.of(given), rule.policy.precision)
 
-    def _with_wider(self, evidence: Evidence, own: Question, case: Case, rule: Rule) -> Evidence | Question:
+    def _with_wider(
+        self, evidence: Evidence, own: Question, case: Case, rule: CellRule
+    ) -> Evidence | Question:
         """Add the noise of what else may explain an error: one more than is known, which may be enough."""
         if rule.policy.converted:
             own = own.for_golden(AS_IS)
@@ -141,33 +145,33 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         answered = (Need.WIDER.value,) if len(known) == len(rule.wider) else ()
         return msgspec.structs.replace(evidence, wider=known, answered=(*evidence.answered, *answered))
 
-    def _spread(self, own: Question, case: Found, noise_at: str) -> Spread | str | Question:
+    def _spread(self, own: Question, case: LoadedCase, noise_at: str) -> Spread | str | Question:
         """Return the noise of a model, or why it has none."""
         if not isinstance(case, Case):
-            return why_not(case)
+            return why_no_model(case)
         spread = self.references.spread(case, noise_at)
         if spread is not None:
             return spread
-        precision, _ = parts_of(noise_at)
+        precision, _ = split_allowed(noise_at)
         if precision not in PRECISIONS:
             return f"the noise of {precision} is not known"
-        question = msgspec.structs.replace(own, kind=Kind.NOISE, noise_at=noise_at)
+        question = msgspec.structs.replace(own, kind=QuestionKind.NOISE, noise_at=noise_at)
         noisy = self.cases.of(question)
-        return question if isinstance(noisy, Case) else why_not(noisy)
+        return question if isinstance(noisy, Case) else why_no_model(noisy)
 
     def _unnoticed(self, own: Question, case: Case) -> tuple[str, ...] | Question:
         """Return operators of nodes that could compute zeros without a difference in the golden."""
         known = self.references.unnoticed(case)
         if known is not None:
             return known
-        question = msgspec.structs.replace(own, kind=Kind.ZEROED)
+        question = msgspec.structs.replace(own, kind=QuestionKind.ZEROED)
         return question if isinstance(self.cases.of(question), Case) else ()
 
     def _undefined(self, own: Question, case: Case) -> dict[str, str] | Question:
         """Return the outputs whose values ONNX leaves undefined for this input."""
         inside: Sequence[NamedValues] = ()
         if read_by_partials(case):
-            answer = self.answered(msgspec.structs.replace(own, kind=Kind.UNDEFINED))
+            answer = self.answered(msgspec.structs.replace(own, kind=QuestionKind.UNDEFINED))
             if isinstance(answer, Question):
                 return answer
             inside = answer.outputs
@@ -183,17 +187,22 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
             }
         return found
 
-    def _references(self, own: Question, cell: Cell, case: Case) -> dict[Kind, Golden] | Question:
+    def _references(self, own: Question, cell: Cell, case: Case) -> dict[QuestionKind, Golden] | Question:
         """Return the answers of the references, by the kind of question."""
-        found: dict[Kind, Golden] = {}
+        found: dict[QuestionKind, Golden] = {}
         target = self.plan.target(cell.target)
         if target.runtime != HOME and target.provider[0] != CPU_PROVIDER:
             own_cpu = self._own_cpu(own, cell, case)
             if isinstance(own_cpu, Question):
                 return own_cpu
-            found[Kind.ANSWER] = own_cpu
-        for kind in (Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.FLOAT64_EVALUATED, Kind.FLOAT64):
-            if kind is Kind.FLOAT64 and found[Kind.FLOAT64_EVALUATED].status == "ok":
+            found[QuestionKind.ANSWER] = own_cpu
+        for kind in (
+            QuestionKind.UNOPTIMIZED,
+            QuestionKind.EVALUATED,
+            QuestionKind.FLOAT64_EVALUATED,
+            QuestionKind.FLOAT64,
+        ):
+            if kind is QuestionKind.FLOAT64 and found[QuestionKind.FLOAT64_EVALUATED].status == "ok":
                 break
             answer = self.answered(msgspec.structs.replace(own, kind=kind))
             if isinstance(answer, Question):
@@ -201,25 +210,25 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
             found[kind] = answer
         return found
 
-    def _doubts(self, about: Question, case: Case, rule: Rule) -> dict[Kind, str]:
+    def _doubts(self, about: Question, case: Case, rule: CellRule) -> dict[QuestionKind, str]:
         """Return why answers of ``onnx.reference`` do not count alone, by the kind of question."""
         given = self.cases.of(about.for_golden(AS_IS)) if rule.policy.converted else case
         if not isinstance(given, Case):
             return {}
         own = doubt_about(given.facts.operators, given.facts.float_types)
-        return {Kind.EVALUATED: own} if own else {}
+        return {QuestionKind.EVALUATED: own} if own else {}
 
     def answered(self, question: Question) -> Golden | Question:
         """Return the answer, or the question if it was not asked yet."""
         case = self.cases.of(question)
         if not isinstance(case, Case):
-            return Golden(status="lost", message=why_not(case))
+            return Golden(status="lost", message=why_no_model(case))
         return self.find(question, case) or question
 
     def find(self, question: Question, case: Case) -> Golden | None:
         """Return an answer; the golden for other inputs comes with the one for the first inputs."""
         found = self.references.find(question, case)
-        if found is not None or not question.others or question.kind is not Kind.ANSWER:
+        if found is not None or not question.others or question.kind is not QuestionKind.ANSWER:
             return found
         given = msgspec.structs.replace(question, others=False)
         plain = self.cases.of(given)

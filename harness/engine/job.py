@@ -16,17 +16,17 @@ from harness import agent
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.scenario import agent_module
 from harness.corpus.case import Case
-from harness.corpus.generation import Generation
+from harness.corpus.generation_case import GenerationSupport
 from harness.corpus.upcast import FLOAT64_BYTES
-from harness.engine.budget import Budget, budget_of
 from harness.engine.further import has_other_inputs
-from harness.engine.task import Kind, Question
-from harness.engine.tensor_files import Tensors
+from harness.engine.mapped_tensors import Tensors
+from harness.engine.message_budget import MessageBudget, budget_of
+from harness.engine.task import Question, QuestionKind
 from harness.golden.trust import trusted_in_float64
 from harness.plan.runs_entry import LatencySettings, RepeatSettings
 
 FORM = "form"
-"""An axis that no matrix has: the requested form of the graph; see ``harness.agent.levels``."""
+"""An axis that no matrix has: the requested form of the graph; see ``harness.agent.level_graph``."""
 
 THREADS = "intra_op_threads"
 """An axis that no matrix has: threads within an operator, 0 for onnxruntime's choice; 1 by default."""
@@ -40,14 +40,14 @@ CHUNK_BYTES = 8 << 20
 PATHS, TENSOR_FOLDERS = "paths", "tensor_folders"
 """Ways of sending models and tensors that an agent may decline; there is another way for both."""
 
-OTHER, REPEAT = "other", "repeat"
+OTHER, REPEAT_FEATURE = "other", "repeat"
 """Fields of a job that the harness leaves out if they are declined.
 
 The record says that the check was not made.
 """
 
 
-class Demands(msgspec.Struct, frozen=True, kw_only=True):
+class JobDemands(msgspec.Struct, frozen=True, kw_only=True):
     """What a matrix demands of a job beyond one run.
 
     Attributes:
@@ -63,18 +63,18 @@ class Demands(msgspec.Struct, frozen=True, kw_only=True):
     latency: LatencySettings | None = None
     repeat: RepeatSettings | None = None
     other: bool = True
-    generation: Generation | None = None
+    generation: GenerationSupport | None = None
     fixed: Mapping[str, int] = {}
 
 
-NO_DEMANDS = Demands()
+NO_DEMANDS = JobDemands()
 
 
 def job(
     case: Case,
     asked: Question | Mapping[str, str],
     tensors: Tensors,
-    demands: Demands = NO_DEMANDS,
+    demands: JobDemands = NO_DEMANDS,
     *,
     local: bool,
 ) -> dict[str, Any]:
@@ -116,7 +116,11 @@ def job(
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
-            **(_in_float64(case) if question is not None and question.kind is Kind.FLOAT64_EVALUATED else {}),
+            **(
+                _in_float64(case)
+                if question is not None and question.kind is QuestionKind.FLOAT64_EVALUATED
+                else {}
+            ),
             **({"other": True} if demands.other and _has_other_inputs(case, settings, question) else {}),
             **({"form": axes[FORM]} if FORM in axes else {}),
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
@@ -136,7 +140,7 @@ def _in_float64(case: Case) -> dict[str, Any]:
     return {"evaluate": {**asked, "agent": str(Path(agent.__file__).parent)}}
 
 
-def _played(generation: Generation, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _played(generation: GenerationSupport, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**msgspec.to_builtins(generation), "new_tokens": settings.get("new_tokens", 0)}
 
 
@@ -157,7 +161,7 @@ def piece(case: Case, name: str, offset: int) -> bytes | None:
         return None
 
 
-def budget(message: Mapping[str, Any]) -> Budget:
+def budget(message: Mapping[str, Any]) -> MessageBudget:
     """Return how many messages about a job may come; ``message`` is the job in the agent's format."""
     return budget_of(message, CHUNK_BYTES)
 
@@ -174,7 +178,7 @@ def declined(declines: Mapping[str, str], job: Mapping[str, Any]) -> str:
 
 def _has_other_inputs(case: Case, axes: Mapping[str, str], question: Question | None) -> bool:
     """Return whether a job can run other inputs between two runs of its only data set."""
-    plainly = question is None or (question.kind is Kind.ANSWER and not question.others)
+    plainly = question is None or (question.kind is QuestionKind.ANSWER and not question.others)
     return plainly and has_other_inputs(case, axes["scenario"])
 
 

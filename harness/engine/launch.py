@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness import agent
 from harness.agent import launcher, orphans, work
 from harness.agent.frame import BINARY, LINE, MODES
-from harness.agent.hello import PROBE, VARIABLE, hello
-from harness.agent.importer import packed
+from harness.agent.hello import HELLO_VARIABLE, PROBE, hello
+from harness.agent.importer import packed_sources
 from harness.agent.sources import sources_in
 from harness.agent.system import PARENT
 
@@ -133,7 +133,7 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         # A killed browser leaves files in temporary folders; below the process's folder they are deleted with
         # it.
         there = {"TMPDIR": str(folder), **env}
-        program = javascript.command(runtime, environments.modules(runtime))
+        program = javascript.agent_command(runtime, environments.modules(runtime))
         started = _started_here(program, there, folder, lambda opening: opening.encode() + b"\n")
         return started._replace(has_helpers=True)
     if is_local(runtime):
@@ -152,7 +152,9 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
     token, modes = secrets.token_hex(16), _modes(runtime)
     opening = hello(token, modes, f"tcp://127.0.0.1:{port}" if listener else "")
     return Started(
-        popen=start_process(command, {launcher.FOLDER: str(folder)}, folder, silent=listener is not None),
+        popen=start_process(
+            command, {launcher.FOLDER_VARIABLE: str(folder)}, folder, silent=listener is not None
+        ),
         folder=folder,
         token=token,
         modes=modes,
@@ -240,7 +242,7 @@ def interpreter(runtime: "Runtime") -> tuple[str, ...]:
 def agent_source() -> str:
     """Return the agent's modules as one source that starts the agent."""
     sources = sources_in(str(Path(agent.__file__).parent))
-    return f"{sources['harness.agent.importer']}\n\narrive({packed(sources)!r})\n"
+    return f"{sources['harness.agent.importer']}\n\narrive({packed_sources(sources)!r})\n"
 
 
 def _launcher_source() -> str:
@@ -282,7 +284,7 @@ def _remote_command(runtime: "Runtime", port: int) -> tuple[str, ...]:
 
 def _environment(env: Mapping[str, str]) -> dict[str, str]:
     """Return all variables of an agent, without the hello of another process."""
-    inherited = {name: value for name, value in os.environ.items() if name != VARIABLE}
+    inherited = {name: value for name, value in os.environ.items() if name != HELLO_VARIABLE}
     return {**_QUIET, **inherited, **env, PARENT: str(os.getpid())}
 
 

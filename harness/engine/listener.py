@@ -23,7 +23,7 @@ from harness.engine.messages import (
     PieceNeeded,
     ProtocolError,
     Ready,
-    Result,
+    RunResult,
     StartMessage,
     TargetUnavailable,
 )
@@ -45,7 +45,7 @@ from harness.engine.process import ENDED
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import START_ATTEMPTS, Queues, TaskQueue
 from harness.engine.slurm import Queued, Waiting, told_end
-from harness.engine.task import Kind
+from harness.engine.task import QuestionKind
 from harness.engine.worker import Worker
 from harness.plan.plan import Plan
 
@@ -115,7 +115,7 @@ class Listener:
             self._on_queued(worker, message.waits, at)
             return False
         try:
-            parsed = parse(worker, message)
+            parsed = parse_message(worker, message)
             if isinstance(parsed, StartMessage):
                 return self._on_start(worker, parsed, at)
             return self._on_job(worker, parsed, at)
@@ -290,7 +290,7 @@ class Listener:
             self.pipeline.conclude(task, end)
 
 
-def parse(worker: Worker, message: Any) -> StartMessage | JobMessage:
+def parse_message(worker: Worker, message: Any) -> StartMessage | JobMessage:
     """Return a message of a worker's process, checked.
 
     Raises:
@@ -308,9 +308,9 @@ def parse(worker: Worker, message: Any) -> StartMessage | JobMessage:
     return parsed
 
 
-def _outcome(worker: Worker, result: Result) -> Ending:
+def _outcome(worker: Worker, result: RunResult) -> Ending:
     task = worker.in_flight[0]
-    if task.about.kind is Kind.MADE:
+    if task.about.kind is QuestionKind.MADE:
         return from_making(result, worker.tensors)
     return from_result(result, worker.tensors, task.about.scenario, task.asked)
 

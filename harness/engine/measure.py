@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
+from harness.core.cell_end import OwnCpu
 from harness.core.compare import Comparison
-from harness.core.ended import OwnCpu
 from harness.core.errors import one_line
 from harness.core.facts import CPU_PROVIDER, Facts, Placement, Repeats, RunFacts, shared
 from harness.core.missing import Need
@@ -18,27 +18,27 @@ from harness.core.noise import NoiseRule, with_noise
 from harness.core.output_kind import OutputKind
 from harness.core.output_metrics import OutputMetrics
 from harness.core.precise import judge_precision
-from harness.core.reference import ReferenceCheck
+from harness.core.reference_answer import ReferenceCheck
+from harness.core.run_work import OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
 from harness.core.spread import Spread
 from harness.core.value import NamedValues, leaves_of
 from harness.core.value_digest import short_digest
 from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
-from harness.core.work import OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
 from harness.corpus.case import Case
-from harness.corpus.work.share import compute_share
-from harness.engine.agreed import goldens_of
+from harness.corpus.work.work_share import compute_share
+from harness.engine.agreement_measure import goldens_of
 from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.early_end import ended, tells_no_memory
-from harness.engine.evidence import Evidence, Rule
-from harness.engine.generate import playing_of, told, with_worst_positions
+from harness.engine.evidence import CellRule, Evidence
+from harness.engine.generation_measure import playing_of, ways_figures, with_worst_positions
 from harness.engine.outcome import Outcome, Ran
 from harness.engine.output_kinds import draws, output_kinds_of
 from harness.engine.reference_check import check_references
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 
 
-def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provider: str) -> Facts:
+def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: CellRule, provider: str) -> Facts:
     """Return the facts of a cell."""
     if not isinstance(outcome, Ran):
         facts = ended(outcome, case)
@@ -67,7 +67,7 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: Rule, provid
 
 
 def with_answer(
-    need: Need, facts: Facts, outcome: Outcome, case: Case, evidence: Evidence, rule: Rule
+    need: Need, facts: Facts, outcome: Outcome, case: Case, evidence: Evidence, rule: CellRule
 ) -> Facts:
     """Return the facts of a cell with one more answer: ``measure`` of this evidence, for less work.
 
@@ -91,12 +91,12 @@ def with_answer(
     return msgspec.structs.replace(facts, answered=evidence.answered, **changed)
 
 
-def with_generation(facts: Facts, case: Case, outcome: Outcome, evidence: Evidence, rule: Rule) -> Facts:
+def with_generation(facts: Facts, case: Case, outcome: Outcome, evidence: Evidence, rule: CellRule) -> Facts:
     """Return the final facts of a cell, with what is known about its ways; unchanged in another scenario."""
     if rule.generation is None or not isinstance(outcome, Ran):
         return facts
     playing = playing_of(case, outcome, evidence, rule, is_cpu=facts.is_cpu)
-    return msgspec.structs.replace(facts, generation=told(facts.outputs, playing))
+    return msgspec.structs.replace(facts, generation=ways_figures(facts.outputs, playing))
 
 
 def with_shapes(facts: Facts, case: Case, refused: Mapping[str, str]) -> Facts:
@@ -116,14 +116,14 @@ def own_cpu_of(own: Golden, broken: str | None = None) -> OwnCpu:
     )
 
 
-def _compared(outcome: Ran, case: Case, evidence: Evidence, rule: Rule) -> Facts:
+def _compared(outcome: Ran, case: Case, evidence: Evidence, rule: CellRule) -> Facts:
     assert evidence.golden is not None  # noqa: S101 - ``measure`` has seen it
     if evidence.full is not None:
         return _converted(outcome, case, evidence.full, evidence.golden, evidence, rule)
     return _ran(outcome, case, evidence.golden, evidence, rule)
 
 
-def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rule) -> Facts:
+def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: CellRule) -> Facts:
     expected = tuple(data_set.expected for data_set in case.data_sets)
     facts = _common(outcome, case)
     if golden.status == "ok":
@@ -158,7 +158,9 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Rul
     )
 
 
-def _converted(outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Evidence, rule: Rule) -> Facts:
+def _converted(
+    outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Evidence, rule: CellRule
+) -> Facts:
     """Measure the outputs of a converted model; see ``harness.core.precise``."""
     facts = _common(outcome, case)
     if full.status != "ok":
@@ -192,7 +194,7 @@ def _references(
     answers: Sequence[NamedValues],
     rows: Sequence[OutputMetrics],
     evidence: Evidence,
-    rule: Rule,
+    rule: CellRule,
 ) -> ReferenceCheck | None:
     """Compare golden and result with references; ``rows`` are how these two compare.
 
@@ -221,7 +223,7 @@ def _compare_precision(
     golden: Sequence[NamedValues],
     own: Sequence[NamedValues] | None,
     results: Sequence[NamedValues],
-    rule: Rule,
+    rule: CellRule,
     kinds: Sequence[Mapping[str, OutputKind]],
 ) -> Comparison:
     return judge_precision(
@@ -288,7 +290,7 @@ def _with_noise(
 
 
 def _kinds(
-    case: Case, answers: Sequence[NamedValues], evidence: Evidence, rule: Rule
+    case: Case, answers: Sequence[NamedValues], evidence: Evidence, rule: CellRule
 ) -> tuple[Mapping[str, OutputKind], ...]:
     revealed = evidence.revealed
     return output_kinds_of(
@@ -300,7 +302,7 @@ def _kinds(
     )
 
 
-def _repeats(outcome: Ran, rule: Rule, *, draws_numbers: bool) -> Repeats | None:
+def _repeats(outcome: Ran, rule: CellRule, *, draws_numbers: bool) -> Repeats | None:
     """Return the repeats, with whether all must have equal bits; random numbers cannot."""
     if outcome.repeats is None or rule.repeat is None:
         return outcome.repeats
@@ -308,7 +310,7 @@ def _repeats(outcome: Ran, rule: Rule, *, draws_numbers: bool) -> Repeats | None
     return msgspec.structs.replace(outcome.repeats, bit_equal=bit_equal)
 
 
-def _unchecked(outcome: Ran, evidence: Evidence, rule: Rule) -> tuple[Unchecked, ...]:
+def _unchecked(outcome: Ran, evidence: Evidence, rule: CellRule) -> tuple[Unchecked, ...]:
     """Return the checks that were not made, by the harness's or the agent's decision."""
     further, golden = rule.further, evidence.golden
     found = [*further.unchecked, *short_of(further.scenario, outcome.scenario)]

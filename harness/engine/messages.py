@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from harness.core.facts import MOST_ITEMS, Amount, Text, ToldFacts
-from harness.core.latency import Measured
+from harness.core.latency import TimedRuns
 from harness.core.verdict import Cause
 
 MOST_SESSION_RUNS = 1 << 31
@@ -18,20 +18,20 @@ MOST_SESSION_RUNS = 1 << 31
 MOST_FIGURES = 64
 """Number of prompt lengths, and of batch sizes, whose speed is measured."""
 
-MOST_LEVELS = 8
+_MOST_LEVELS = 8
 """Nested lists and tables in the description of an environment; agents use three."""
 
 LARGEST_FILE = 1 << 60
 """Bytes: larger than any file system's largest file, and valid for a seek."""
 
-Name = Text
+WireName = Text
 """A name from a model, which has no limit of its own; agents cut it like other text."""
 
-Names = Annotated[list[Name], msgspec.Meta(max_length=MOST_ITEMS)]
+WireNames = Annotated[list[WireName], msgspec.Meta(max_length=MOST_ITEMS)]
 
-Count = Annotated[int, msgspec.Meta(ge=0, le=MOST_SESSION_RUNS)]
+SessionRunCount = Annotated[int, msgspec.Meta(ge=0, le=MOST_SESSION_RUNS)]
 
-Counts = Annotated[dict[Name, Count], msgspec.Meta(max_length=MOST_ITEMS)]
+Counts = Annotated[dict[WireName, SessionRunCount], msgspec.Meta(max_length=MOST_ITEMS)]
 
 _Whole = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 """An integer that fits into the JSON of records."""
@@ -44,7 +44,7 @@ ScenarioFacts = Annotated[
 ]
 """Facts about a scenario; entries beyond a record's limit are cut off, not refused."""
 
-Values = Annotated[list[Any], msgspec.Meta(max_length=MOST_ITEMS)]
+WireValues = Annotated[list[Any], msgspec.Meta(max_length=MOST_ITEMS)]
 """Values in wire form, which ``harness.core.value.from_wire`` checks; large ones are in files."""
 
 FinishedPhase = Literal["create", "run", "teardown"]
@@ -65,16 +65,16 @@ class PlacementFields(_Table, frozen=True, kw_only=True):
         ep_named, cpu_named: Name and operator type of each node, if both sides have some; empty if unknown.
     """
 
-    ep_nodes: Count
-    cpu_nodes: Count
+    ep_nodes: SessionRunCount
+    cpu_nodes: SessionRunCount
     ep_ops: Counts
     cpu_ops: Counts
-    partitions: Count
+    partitions: SessionRunCount
     source: Literal["assignment", "profile", "log", "unknown"]
     providers: Counts = {}
-    chain_ops: Annotated[dict[Name, Counts], msgspec.Meta(max_length=MOST_ITEMS)] = {}
-    ep_named: Annotated[list[tuple[Name, Name]], msgspec.Meta(max_length=MOST_ITEMS)] = []
-    cpu_named: Annotated[list[tuple[Name, Name]], msgspec.Meta(max_length=MOST_ITEMS)] = []
+    chain_ops: Annotated[dict[WireName, Counts], msgspec.Meta(max_length=MOST_ITEMS)] = {}
+    ep_named: Annotated[list[tuple[WireName, WireName]], msgspec.Meta(max_length=MOST_ITEMS)] = []
+    cpu_named: Annotated[list[tuple[WireName, WireName]], msgspec.Meta(max_length=MOST_ITEMS)] = []
 
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if an unknown placement has node counts."""
@@ -89,14 +89,16 @@ class RepeatsFields(_Table, frozen=True, kw_only=True):
     sessions: Annotated[int, msgspec.Meta(ge=1, le=MOST_SESSION_RUNS)]
     distinct: Annotated[int, msgspec.Meta(ge=1, le=MOST_SESSION_RUNS)]
     max_abs: Annotated[float, msgspec.Meta(ge=0, le=1.7976931348623157e308)] | None
-    differing: Count | None = None
+    differing: SessionRunCount | None = None
 
 
 class SpeedFields(_Table, frozen=True, kw_only=True):
-    """How fast a session generates text: ``harness.core.generated.GenerationSpeed``, in pairs."""
+    """How fast a session generates text: ``harness.core.generation_figures.GenerationSpeed``, in pairs."""
 
-    first_token_ms: Annotated[list[tuple[Count, Amount]], msgspec.Meta(max_length=MOST_FIGURES)] = []
-    tokens_per_s: Annotated[list[tuple[Count, Amount]], msgspec.Meta(max_length=MOST_FIGURES)] = []
+    first_token_ms: Annotated[
+        list[tuple[SessionRunCount, Amount]], msgspec.Meta(max_length=MOST_FIGURES)
+    ] = []
+    tokens_per_s: Annotated[list[tuple[SessionRunCount, Amount]], msgspec.Meta(max_length=MOST_FIGURES)] = []
     cache_mib: Amount | None = None
 
 
@@ -109,8 +111,8 @@ class GeneratedFields(_Table, frozen=True, kw_only=True):
         speed: How fast it is.
     """
 
-    declined: Annotated[list[tuple[Count, Text]], msgspec.Meta(max_length=MOST_ITEMS)] = []
-    text: Annotated[list[Count], msgspec.Meta(max_length=MOST_ITEMS)] = []
+    declined: Annotated[list[tuple[SessionRunCount, Text]], msgspec.Meta(max_length=MOST_ITEMS)] = []
+    text: Annotated[list[SessionRunCount], msgspec.Meta(max_length=MOST_ITEMS)] = []
     speed: SpeedFields | None = None
 
 
@@ -132,15 +134,15 @@ class _Result(ToldFacts, frozen=True, kw_only=True, forbid_unknown_fields=True, 
 
     phase: FinishedPhase = "create"
     output: Text = ""
-    names: Names | None = None
-    outputs: Annotated[list[Values], msgspec.Meta(max_length=MOST_ITEMS)] | None = None
-    other: Values | None = None
+    names: WireNames | None = None
+    outputs: Annotated[list[WireValues], msgspec.Meta(max_length=MOST_ITEMS)] | None = None
+    other: WireValues | None = None
     other_error: Text = ""
-    second: Values | None = None
-    providers: Names | None = None
-    providers_after: Names | None = None
+    second: WireValues | None = None
+    providers: WireNames | None = None
+    providers_after: WireNames | None = None
     placement: PlacementFields | None = None
-    latency: Measured | None = None
+    latency: TimedRuns | None = None
     scenario: ScenarioFacts = msgspec.field(default_factory=dict)
     generated: GeneratedFields | None = None
     graph: bytes = b""
@@ -170,14 +172,14 @@ class NotFed(_Result, frozen=True, kw_only=True, tag="unfeedable"):
     message: Text
 
 
-class Refused(_Result, frozen=True, kw_only=True, tag="unsupported"):
+class ScenarioRefused(_Result, frozen=True, kw_only=True, tag="unsupported"):
     """The provider, or onnxruntime, has no such scenario."""
 
     phase: FinishedPhase
     message: Text
 
 
-Result = Completed | Failed | NotFed | Refused
+RunResult = Completed | Failed | NotFed | ScenarioRefused
 
 
 class After(_Table, frozen=True, kw_only=True):
@@ -191,8 +193,8 @@ class After(_Table, frozen=True, kw_only=True):
     teardown_ms: Amount
     processor_ms: Amount
     rss_mib: Amount | None = None
-    threads: Count | None = None
-    descriptors: Count | None = None
+    threads: SessionRunCount | None = None
+    descriptors: SessionRunCount | None = None
     manners: Annotated[list[tuple[Text, Text, Text]], msgspec.Meta(max_length=MOST_FIGURES)] = []
     sick: Text = ""
 
@@ -209,8 +211,8 @@ class Processor(msgspec.Struct, frozen=True):
     """The processors of the agent's machine."""
 
     model: Text
-    count: Count
-    features: Names | None = None
+    count: SessionRunCount
+    features: WireNames | None = None
 
 
 class Plugin(msgspec.Struct, frozen=True):
@@ -220,7 +222,7 @@ class Plugin(msgspec.Struct, frozen=True):
     version: Text = ""
 
 
-class Environment(msgspec.Struct, frozen=True, kw_only=True):
+class AgentEnvironment(msgspec.Struct, frozen=True, kw_only=True):
     """The fields of an environment that the harness reads; an agent may send more, as plain values."""
 
     python: Text = ""
@@ -229,9 +231,9 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True):
     machine: Text = ""
     processor: Processor | None = None
     packages: Annotated[dict[str, Text], msgspec.Meta(max_length=MOST_ITEMS)] = {}
-    owners: Names = []
-    available_providers: Names = []
-    providers: Names = []
+    owners: WireNames = []
+    available_providers: WireNames = []
+    providers: WireNames = []
     options: Annotated[dict[str, Text], msgspec.Meta(max_length=MOST_ITEMS)] = {}
     devices: Annotated[list[Device], msgspec.Meta(max_length=MOST_ITEMS)] = []
     plugin: Plugin | None = None
@@ -247,8 +249,8 @@ class _FromStart(_Message, frozen=True):
     def __post_init__(self) -> None:
         """Raise ``ValueError`` if the environment cannot be written there, or if a field has a wrong type."""
         fingerprint: dict[str, Any] = self.fingerprint  # type: ignore[attr-defined]
-        msgspec.convert(fingerprint, Environment)
-        if not _is_plain(fingerprint, MOST_LEVELS):
+        msgspec.convert(fingerprint, AgentEnvironment)
+        if not _is_plain(fingerprint, _MOST_LEVELS):
             raise ValueError("an environment of more than plain values")
 
 
@@ -297,7 +299,7 @@ class JobResult(_Message, tag="result", frozen=True):
     """The result of a job."""
 
     job: int
-    result: Result
+    result: RunResult
 
 
 class JobDone(_Message, tag="done", frozen=True):
@@ -311,7 +313,7 @@ class PieceNeeded(_Message, tag="need", frozen=True):
     """The agent needs a piece of a file of a job's model."""
 
     job: int
-    name: Name
+    name: WireName
     offset: Annotated[int, msgspec.Meta(ge=0, le=LARGEST_FILE)]
 
 

@@ -5,12 +5,12 @@ import re
 import msgspec
 
 from harness.agent.native_stack.block import BEGIN
-from harness.agent.native_stack.start import VARIABLE
+from harness.agent.native_stack.start import NATIVE_STACK_VARIABLE
 from harness.core.errors import one_line
 from harness.core.fault import Frame, NativeCrash
 from harness.plan.plan import Plan
 
-SWITCHED_ON = {VARIABLE: "1"}
+SWITCHED_ON = {NATIVE_STACK_VARIABLE: "1"}
 """Environment variables that make a target's crashes explainable."""
 
 

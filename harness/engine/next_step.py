@@ -12,16 +12,16 @@ from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN
 from harness.core.value import NamedValues
 from harness.corpus.case import Case
-from harness.corpus.revealed import hidden
-from harness.corpus.zeroed import may_be_zeroed
-from harness.engine.agreed import goldens_of, with_agreement
+from harness.corpus.inner_outputs import hidden_tensors
+from harness.corpus.zeroing import may_be_zeroed
+from harness.engine.agreement_measure import goldens_of, with_agreement
 from harness.engine.cases import Cases
 from harness.engine.early_end import clean_error, tells_no_memory
-from harness.engine.evidence import Evidence, Rule, rule_of, with_placement
+from harness.engine.evidence import CellRule, Evidence, rule_of, with_placement
 from harness.engine.inquiry import Inquiry, broken_of
 from harness.engine.measure import measure, with_answer, with_generation
 from harness.engine.measurement import Measurement
-from harness.engine.other_inputs import (
+from harness.engine.other_inputs_case import (
     differs_for_others,
     judges_others,
     judging_goldens,
@@ -31,13 +31,13 @@ from harness.engine.other_inputs import (
 )
 from harness.engine.outcome import Died, Hung, Raised, Ran
 from harness.engine.references import References
-from harness.engine.task import HOME, Kind, Question
+from harness.engine.task import HOME, Question, QuestionKind
 from harness.plan.plan import Plan
 
 _WAITING = 4096
 """Outcomes that wait for an answer, and of which is kept what is measured; others are measured anew."""
 
-Judged = Ran | Raised | Died | Hung
+OpenOutcome = Ran | Raised | Died | Hung
 """Outcomes whose verdict needs answers of the CPU provider."""
 
 
@@ -55,9 +55,9 @@ class _Trial(msgspec.Struct, kw_only=True):
     about: Question
     cell: Cell
     digest: str
-    outcome: Judged
+    outcome: OpenOutcome
     provider: str
-    rule: Rule
+    rule: CellRule
     askable: frozenset[Need]
     evidence: Evidence | None = None
     facts: Facts = Facts()
@@ -87,7 +87,7 @@ class NextStep(msgspec.Struct, frozen=True):
     def _inquiry(self) -> Inquiry:
         return Inquiry(plan=self.plan, cases=self.cases, references=self.references)
 
-    def of(self, about: Question, cell: Cell, case: Case, outcome: Judged) -> Measurement | Question:
+    def of(self, about: Question, cell: Cell, case: Case, outcome: OpenOutcome) -> Measurement | Question:
         """Return what is measured of a cell, or a question that has to be answered before.
 
         Measures with what is known, and adds one answer after the other. When a question is answered, it goes
@@ -104,7 +104,7 @@ class NextStep(msgspec.Struct, frozen=True):
             return facts
         return Measurement(facts, trial.rule.policy)
 
-    def _trial(self, about: Question, cell: Cell, case: Case, outcome: Judged) -> _Trial:
+    def _trial(self, about: Question, cell: Cell, case: Case, outcome: OpenOutcome) -> _Trial:
         rule = rule_of(self.plan, cell, case)
         if about.scenario == GENERATE:
             rule = msgspec.structs.replace(rule, generation=self.cases.generation(case))
@@ -232,12 +232,12 @@ class NextStep(msgspec.Struct, frozen=True):
         full = self._inquiry.answered(own.for_golden(AS_IS))
         if isinstance(full, Question):
             return full
-        rounded = self._inquiry.answered(msgspec.structs.replace(own, kind=Kind.ROUNDED))
+        rounded = self._inquiry.answered(msgspec.structs.replace(own, kind=QuestionKind.ROUNDED))
         if isinstance(rounded, Question):
             return rounded
         return Evidence(golden=rounded if rounded.status == "ok" else golden, full=full)
 
-    def _askable(self, cell: Cell, case: Case, outcome: Judged, rule: Rule) -> frozenset[Need]:
+    def _askable(self, cell: Cell, case: Case, outcome: OpenOutcome, rule: CellRule) -> frozenset[Need]:
         """Return the questions that can be asked about a model on a target."""
         if case.frozen is not None:
             # The model is known to be good, and the golden to be right: the CPU provider excuses nothing.
@@ -255,7 +255,7 @@ class NextStep(msgspec.Struct, frozen=True):
             needs.add(Need.PLAYED)
         if target.runtime != HOME and target.provider[0] != CPU_PROVIDER:
             needs.add(Need.OWN_CPU)
-        if hidden(case):
+        if hidden_tensors(case):
             needs.add(Need.REVEALED)
         if case.facts.partials:
             needs.add(Need.UNDEFINED)

@@ -8,10 +8,10 @@ from harness.core.precision import AS_IS
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.corpus.case import Case
 from harness.engine.cases import Cases
-from harness.engine.next_step import Judged
+from harness.engine.next_step import OpenOutcome
 from harness.engine.outcome import Ran
 from harness.engine.references import References
-from harness.engine.task import CellTask, Kind, Question, Task
+from harness.engine.task import CellTask, Question, QuestionKind, Task
 
 MOST_WAITING = 2048
 """Number of outcomes that wait for answers from which on only questions run: a device can be faster than
@@ -27,7 +27,7 @@ class OpenQuestions(msgspec.Struct, eq=False):
     cases: Cases
     references: References
     put: Callable[[Question], None]
-    waiting: dict[Question, list[tuple[CellTask, Judged]]] = {}
+    waiting: dict[Question, list[tuple[CellTask, OpenOutcome]]] = {}
     count: int = 0
     """Number of waiting outcomes."""
     nbytes: int = 0
@@ -62,7 +62,7 @@ class OpenQuestions(msgspec.Struct, eq=False):
             self._ask(question)
         return question is not None
 
-    def hold(self, question: Question, task: CellTask, outcome: Judged) -> None:
+    def hold(self, question: Question, task: CellTask, outcome: OpenOutcome) -> None:
         """Let an outcome wait for an answer, and ask for it."""
         self._raise_failure(question)
         self._ask(question)
@@ -70,14 +70,14 @@ class OpenQuestions(msgspec.Struct, eq=False):
         self.count += 1
         self.nbytes += _nbytes(outcome)
 
-    def close(self, question: Question) -> list[tuple[CellTask, Judged]]:
+    def close(self, question: Question) -> list[tuple[CellTask, OpenOutcome]]:
         """Return the outcomes that waited for a question."""
         waiting = self.waiting.pop(question, [])
         self.count -= len(waiting)
         self.nbytes -= sum(_nbytes(outcome) for _, outcome in waiting)
         return waiting
 
-    def fail(self, question: Question, error: Exception) -> list[tuple[CellTask, Judged]]:
+    def fail(self, question: Question, error: Exception) -> list[tuple[CellTask, OpenOutcome]]:
         """Close a question that an exception left without an answer.
 
         If no outcome waits for it, the next cell that needs it gets the exception.
@@ -99,7 +99,7 @@ class OpenQuestions(msgspec.Struct, eq=False):
             return None
         given = about.for_golden(AS_IS)
         plain = msgspec.structs.replace(given, scenario=PLAIN)
-        made = msgspec.structs.replace(about, kind=Kind.MADE, scenario=PLAIN)
+        made = msgspec.structs.replace(about, kind=QuestionKind.MADE, scenario=PLAIN)
         for question in (plain, given, made):
             self._raise_failure(question)
         if self._tries_inputs(plain):
@@ -131,5 +131,5 @@ class OpenQuestions(msgspec.Struct, eq=False):
             raise error
 
 
-def _nbytes(outcome: Judged) -> int:
+def _nbytes(outcome: OpenOutcome) -> int:
     return outcome.nbytes if isinstance(outcome, Ran) else 0

@@ -9,12 +9,13 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.facts import Placement, Repeats, RunFacts, ToldFacts, shared
-from harness.core.generated import GenerationSpeed
+from harness.core.generation_figures import GenerationSpeed
 from harness.core.latency import latency_of
 from harness.core.record import ProcessState
-from harness.core.scenario import PLAIN, SCENARIOS, Observation, Observations, Scalar
+from harness.core.scenario import PLAIN, SCENARIOS, Observation, Observations, ParameterValue
 from harness.core.value import NamedValues, Tensor, Value, value_bytes
 from harness.core.verdict import Phase
+from harness.engine.mapped_tensors import Tensors
 from harness.engine.messages import (
     Completed,
     Failed,
@@ -22,17 +23,16 @@ from harness.engine.messages import (
     NotFed,
     PlacementFields,
     ProtocolError,
-    Refused,
-    Result,
+    RunResult,
+    ScenarioRefused,
 )
-from harness.engine.tensor_files import Tensors
 
 FACTS_LIMIT = 64
 """Largest number of observations of a scenario that are kept, and of items in each: a damaged process may
 send millions."""
 
 
-Named = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
+NodeNames = tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...]]
 """Names and operator types of nodes on a provider, and on the CPU."""
 
 
@@ -71,7 +71,7 @@ class Ran(RunFacts, frozen=True, kw_only=True):
     other: NamedValues | None = None
     other_error: str = ""
     second: NamedValues | None = None
-    named: Named = ((), ())
+    named: NodeNames = ((), ())
     printed: str = ""
     process: ProcessState | None = None
     generated: Played | None = None
@@ -187,7 +187,7 @@ Ending = Outcome | Made
 """The ways in which a task may end, including a question for a converted model."""
 
 
-class Asked(msgspec.Struct, frozen=True, kw_only=True):
+class ExpectedResult(msgspec.Struct, frozen=True, kw_only=True):
     """What the result of a job must contain.
 
     Attributes:
@@ -204,7 +204,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def from_result(
-    result: Result, tensors: Tensors, scenario: str = PLAIN, asked: Asked | None = None
+    result: RunResult, tensors: Tensors, scenario: str = PLAIN, asked: ExpectedResult | None = None
 ) -> Outcome:
     """Return the outcome in an agent's ``result`` message.
 
@@ -215,7 +215,7 @@ def from_result(
     match result:
         case NotFed():
             return Unfeedable(message=result.message)
-        case Refused():
+        case ScenarioRefused():
             return Unsupported(
                 phase=Phase(result.phase), message=result.message, printed=result.output, scenario=facts
             )
@@ -235,7 +235,7 @@ def from_result(
             return _ran(result, tensors, facts, asked)
 
 
-def from_making(result: Result, tensors: Tensors) -> Ending:
+def from_making(result: RunResult, tensors: Tensors) -> Ending:
     """Return the outcome of a job that converts a model; arguments and errors as ``from_result``."""
     if not isinstance(result, Completed):
         return from_result(result, tensors)
@@ -246,7 +246,7 @@ def from_making(result: Result, tensors: Tensors) -> Ending:
     return Made(content=content, rounded=rounded)
 
 
-def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked | None) -> Ran:
+def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: ExpectedResult | None) -> Ran:
     names, outputs, placement = result.names, result.outputs, result.placement
     before, after = result.providers, result.providers_after
     if names is None or outputs is None or placement is None or before is None or after is None:
@@ -264,7 +264,7 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
         other=None if result.other is None else _named(names, result.other, tensors),
         other_error=result.other_error,
         second=None if result.second is None else _named(names, result.second, tensors),
-        placement=placed(placement),
+        placement=placement_record(placement),
         named=(tuple(placement.ep_named), tuple(placement.cpu_named)),
         providers_changed="" if before == after else f"{', '.join(before)} became {', '.join(after)}",
         printed=result.output,
@@ -277,7 +277,7 @@ def _ran(result: Completed, tensors: Tensors, facts: Observations, asked: Asked 
     )
 
 
-def placed(fields: PlacementFields) -> Placement:
+def placement_record(fields: PlacementFields) -> Placement:
     """Return a placement in the form of a record."""
     values = msgspec.structs.asdict(fields)
     return Placement(**{key: values[key] for key in values.keys() - {"ep_named", "cpu_named"}})
@@ -301,7 +301,7 @@ def _played(fields: GeneratedFields, data_sets: int) -> Played:
     )
 
 
-def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> None:
+def _check_outputs(names: list[str], outputs: list[list[Any]], asked: ExpectedResult) -> None:
     """Check that there are as many results as requested, each for another output.
 
     Other outputs of a session are the provider's fault and are judged: ``shape_mismatch``.
@@ -316,7 +316,7 @@ def _check_outputs(names: list[str], outputs: list[list[Any]], asked: Asked) -> 
         raise ProtocolError(f"it gave {len(names)} outputs with other names than the model declares")
 
 
-def _check_played(generated: GeneratedFields | None, asked: Asked) -> None:
+def _check_played(generated: GeneratedFields | None, asked: ExpectedResult) -> None:
     """Check that ways were played if requested: a plain run would pass for all of them."""
     if asked.plays and generated is None:
         raise ProtocolError("it was asked to play ways of generating text, and gave a plain result")
@@ -343,16 +343,16 @@ def _model(value: Value) -> Tensor:
     return value
 
 
-def _facts(facts: Mapping[str, Scalar | list[Scalar]]) -> Observations:
+def _facts(facts: Mapping[str, ParameterValue | list[ParameterValue]]) -> Observations:
     """Return the observations of a scenario, within limits; numbers that JSON cannot express become text."""
     return {one_line(name, 60): _bounded(fact) for name, fact in itertools.islice(facts.items(), FACTS_LIMIT)}
 
 
-def _bounded(fact: Scalar | list[Scalar]) -> Observation:
+def _bounded(fact: ParameterValue | list[ParameterValue]) -> Observation:
     return tuple(map(_short, fact[:FACTS_LIMIT])) if isinstance(fact, list) else _short(fact)
 
 
-def _short(fact: Scalar) -> Scalar:
+def _short(fact: ParameterValue) -> ParameterValue:
     if isinstance(fact, str) or (isinstance(fact, float) and not math.isfinite(fact)):
         return one_line(fact, 200)
     return fact

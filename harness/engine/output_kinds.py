@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from harness.core.draws import Bernoulli, Draw, Dropped, Multinomial, Normal, Uniform
-from harness.core.output_kind import Copied, OutputKind, Positions, Quantized
+from harness.core.output_kind import Copied, OutputKind, Quantized, UnknownPositions
+from harness.core.random_outputs import Bernoulli, Distribution, Dropped, Multinomial, Normal, Uniform
 from harness.core.ties import Chosen
 from harness.core.unordered import Unordered
 from harness.core.value import Array, NamedValues, Tensor, Value
@@ -64,14 +64,18 @@ def output_kinds_of(
 
 def draws(case: Case, kinds: Sequence[Mapping[str, OutputKind]]) -> bool:
     """Return whether any result of a model depends on random numbers."""
-    directly = any(isinstance(output_kind, Draw) for of_set in kinds for output_kind in of_set.values())
+    directly = any(
+        isinstance(output_kind, Distribution) for of_set in kinds for output_kind in of_set.values()
+    )
     return directly or bool(case.facts.origins.by_chance)
 
 
-def _chosen(origin: ChosenFrom, known: Mapping[str, Value], *, exact_inputs: bool) -> Chosen | Positions:
+def _chosen(
+    origin: ChosenFrom, known: Mapping[str, Value], *, exact_inputs: bool
+) -> Chosen | UnknownPositions:
     data = known.get(origin.data)
     if not isinstance(data, Tensor):
-        return Positions()
+        return UnknownPositions()
     exact = exact_inputs and not origin.computed
     return Chosen(op=origin.op, data=data, axis=origin.axis, exact=exact, unordered=origin.unordered)
 
@@ -96,7 +100,7 @@ def _quantized(origin: QuantizedWith, answer: Value, inputs: Mapping[str, Value]
     return Quantized(scale=scale.astype(np.float64))
 
 
-def _drawn(origin: DrawnBy, inputs: Mapping[str, Value]) -> Draw | None:
+def _drawn(origin: DrawnBy, inputs: Mapping[str, Value]) -> Distribution | None:
     parameters = dict(origin.parameters)
     for key, name in origin.inputs.items():
         given = _array(inputs, name)
@@ -112,7 +116,7 @@ def _drawn(origin: DrawnBy, inputs: Mapping[str, Value]) -> Draw | None:
     return None if data is None else _drawn_from(origin, data, parameters)
 
 
-def _drawn_from(origin: DrawnBy, data: Array, parameters: Mapping[str, float]) -> Draw | None:
+def _drawn_from(origin: DrawnBy, data: Array, parameters: Mapping[str, float]) -> Distribution | None:
     if origin.op == "Bernoulli":
         return Bernoulli(probabilities=data)
     if origin.op == "Multinomial":

@@ -27,13 +27,13 @@ from harness.engine import agree_runner
 from harness.engine.agree_runner import REQUEST, RESULT
 from harness.runtimes.process_group import kill_group
 
-LIMIT_S = 60.0
+_LIMIT_S = 60.0
 """Seconds that a function may take for one cell, including its imports."""
 
-PATIENCE = 3
+MOST_LATE = 3
 """Number of cells for which a function may exceed its limit; after that it is not called any more."""
 
-MOST_WAITING = 64
+MOST_CELLS_WAITING = 64
 """Number of cells waiting for a function from which on no further ones start: they hold their outputs."""
 
 _LARGEST_RESULT = 1 << 20
@@ -67,7 +67,7 @@ class OwnFunctions:
         folder: Path,
         post: Callable[..., None],
         warn: Callable[[str], None],
-        limit_s: float = LIMIT_S,
+        limit_s: float = _LIMIT_S,
     ) -> None:
         self.waiting = 0
         """Number of cells without their figure. The engine's thread alone writes it."""
@@ -113,8 +113,8 @@ class OwnFunctions:
             return self._failed(call.function, f"{type(error).__name__}: {error}")
 
     def _called(self, call: Call) -> Agreement:
-        if self._slow[call.function] >= PATIENCE:
-            return self._failed(call.function, f"it has exceeded {self._limit_s:g} s {PATIENCE} times")
+        if self._slow[call.function] >= MOST_LATE:
+            return self._failed(call.function, f"it has exceeded {self._limit_s:g} s {MOST_LATE} times")
         with tempfile.TemporaryDirectory(prefix="ep-harness-agree-", ignore_cleanup_errors=True) as made:
             home = Path(made)
             _write(home, call, self._folder)

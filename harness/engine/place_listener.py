@@ -18,7 +18,7 @@ from harness.engine.queues import TaskQueue
 from harness.engine.slurm import told_end
 from harness.engine.worker import Worker
 from harness.places.fleet import Fleet
-from harness.places.state import PlaceState
+from harness.places.place_state import PlaceState
 
 MOST_LOSSES = 5
 """Attempts at a cell that may end because its machine or process was killed from outside.

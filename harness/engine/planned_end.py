@@ -9,7 +9,7 @@ from typing import Any
 from harness.agent.native_stack.block import without_stacks
 from harness.core.errors import one_line
 from harness.core.verdict import Phase
-from harness.engine.environments import Environments
+from harness.engine.agent_environments import Environments
 from harness.engine.events import ProcessEnded
 from harness.engine.outcome import Died, Hung
 from harness.engine.process import FROM_OUTSIDE

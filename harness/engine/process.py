@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from harness.agent.frame import ChangedError, NoFrameError, framed, pieces
+from harness.agent.frame import ChangedFrameError, NoFrameError, framed, pieces
 from harness.agent.launcher import exit_cause, sign_of_life
 from harness.agent.orphans import end_orphans
-from harness.agent.work import Work, work_of
+from harness.agent.work import ProcessWork, process_work
 from harness.core.errors import one_line
 from harness.engine.connection import Connection, Greeting, GreetingError
 from harness.engine.launch import OUTPUT, Started
@@ -49,16 +49,16 @@ MOST_SIGNS = 1 << 21
 LONGEST_SIGN = 4096
 """Bytes of output that are searched for the latest sign of life, if nothing else is printed."""
 
-LOOK_S = 0.02
+_LOOK_S = 0.02
 """Seconds between two checks whether all processes of a command have ended."""
 
-MOST_WAITING = 512
+MOST_MESSAGES_WAITING = 512
 """Number of an agent's messages that may wait for the engine before the next one is read.
 
 An agent that ends all jobs that it holds sends three for each.
 """
 
-MOST_WAITING_BYTES = 64 << 20
+MOST_MESSAGE_BYTES_WAITING = 64 << 20
 """The same in bytes, not counting the message that exceeds it."""
 
 FROM_OUTSIDE = "SIGTERM"
@@ -177,7 +177,7 @@ class AgentProcess:
             self._refuse(str(error))
         except NoFrameError:
             self._refuse(GARBAGE)
-        except ChangedError:
+        except ChangedFrameError:
             self._refuse(CHANGED)
         except ValueError:
             self._refuse(UNREADABLE)
@@ -194,9 +194,9 @@ class AgentProcess:
             waiting = self._delivered - self.taken
             if waiting <= 0:
                 self._delivered_bytes = 0
-            if waiting < MOST_WAITING and self._delivered_bytes < MOST_WAITING_BYTES:
+            if waiting < MOST_MESSAGES_WAITING and self._delivered_bytes < MOST_MESSAGE_BYTES_WAITING:
                 break
-            time.sleep(LOOK_S)
+            time.sleep(_LOOK_S)
         self._delivered += 1
         self._delivered_bytes += nbytes
 
@@ -262,18 +262,18 @@ class AgentProcess:
                 return path.stat().st_size
         return 0
 
-    def work(self) -> Work | None:
+    def work(self) -> ProcessWork | None:
         """Return its work so far, or up to the last sign of life from elsewhere; None if unknown."""
         if not self._started.marker:
-            return work_of(self.pid)
+            return process_work(self.pid)
         with contextlib.suppress(OSError), (self._started.folder / OUTPUT).open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - LONGEST_SIGN))
             signs = self._sign.findall(file.read().decode("utf-8", "replace"))
             figures = signs[-1].split() if signs else []
             with contextlib.suppress(ValueError):
-                if len(figures) == len(Work._fields):
+                if len(figures) == len(ProcessWork._fields):
                     at_s, processor_s, waited_s, device_s = map(float, figures[:-1])
-                    return Work(at_s, processor_s, waited_s, device_s, int(figures[-1]))
+                    return ProcessWork(at_s, processor_s, waited_s, device_s, int(figures[-1]))
         return None
 
     def _refuse(self, problem: str) -> None:
@@ -316,7 +316,7 @@ class AgentProcess:
             terminate_group(self._popen)
             deadline = time.monotonic() + TERMINATE_S
             while has_group(self._popen) and time.monotonic() < deadline:
-                time.sleep(LOOK_S)
+                time.sleep(_LOOK_S)
         kill_group(self._popen)
 
     def _end_orphans(self) -> None:

@@ -9,22 +9,22 @@ from typing import Any
 
 import msgspec
 
-from harness.agent.orphans import told
+from harness.agent.orphans import orphans_text
 from harness.core.errors import one_line
 from harness.engine.admission import Admission
 from harness.engine.builds_seen import BuildsSeen
 from harness.engine.configuration import HERE, Configuration, configured_at
 from harness.engine.launch import is_local, launch
+from harness.engine.mapped_tensors import TensorHome, Tensors
 from harness.engine.native_crash import with_native_stack
 from harness.engine.prestarted import take_prestarted
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
 from harness.engine.slurm import QueueWatch
 from harness.engine.spares import Spares
-from harness.engine.tensor_files import TensorHome, Tensors
 from harness.engine.worker import Worker
 from harness.places.fleet import Fleet
-from harness.places.state import PlaceState
+from harness.places.place_state import PlaceState
 from harness.runtimes.builds import Builds
 from harness.runtimes.installer import InstallError
 
@@ -279,7 +279,7 @@ class ProcessPool:
         """Name the processes left behind by one that ended in its turn: no cell's record has them."""
         if worker.process.left:
             name = "a spare process" if worker.queue is None else f"target {worker.queue.name}: a process"
-            self._warn(f"{name} ended, and {told(worker.process.left)}")
+            self._warn(f"{name} ended, and {orphans_text(worker.process.left)}")
 
     def on_gone(self, worker: Worker) -> None:
         """Forget a removed worker whose process has ended."""

@@ -11,7 +11,7 @@ from harness.engine.device import device_of, devices_at
 from harness.engine.effects import Effects
 from harness.engine.launch import is_local
 from harness.engine.outcome import Rejected, Unavailable
-from harness.engine.task import BaselineTask, CellTask, FixedTask, Kind, Question, QuestionTask, Task
+from harness.engine.task import BaselineTask, CellTask, FixedTask, Question, QuestionKind, QuestionTask, Task
 from harness.places.fleet import Fleet
 from harness.places.of_target import TargetPlaces
 from harness.plan.file_format import RenewAfter, Timeouts
@@ -149,7 +149,7 @@ class Queues(msgspec.Struct, eq=False):
                 _move_slow_tasks_first(queue)
             self._sort()
 
-    def ask(self, name: str, models: tuple[tuple[str, str], ...], kind: Kind) -> None:
+    def ask(self, name: str, models: tuple[tuple[str, str], ...], kind: QuestionKind) -> None:
         """Queue questions of the engine's caller to the CPU provider of a target's runtime."""
         target = self.plan.target(name)
         key = ("asked", name)

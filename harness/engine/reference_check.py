@@ -10,22 +10,25 @@ from harness.core.adjudicate import adjudicate, beyond_uncertainty, reference_di
 from harness.core.compare import Comparison
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics
-from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference, ReferenceCheck
+from harness.core.reference_answer import EXPECTED, REFERENCE, Adjudication, Reference, ReferenceCheck
 from harness.core.tolerance import ToleranceFor, default_tolerance
 from harness.core.value import DTYPES, STRING, Array, NamedValues, Tensor
 from harness.corpus.case import Case
 from harness.corpus.element_types import NARROWER
 from harness.engine.compare_sets import compare_sets, flat
 from harness.engine.evidence import Evidence
-from harness.engine.task import Kind
-from harness.golden.golden import Golden
+from harness.engine.task import QuestionKind
+from harness.golden.golden_answer import Golden
 
 OWN_CPU = "the CPU EP of the target's own runtime"
 
-NAMES = {Kind.EVALUATED: REFERENCE, Kind.UNOPTIMIZED: "the CPU EP without optimizations"}
+NAMES = {QuestionKind.EVALUATED: REFERENCE, QuestionKind.UNOPTIMIZED: "the CPU EP without optimizations"}
 """Kind of a question -> name of the reference, for people; the most trustworthy first."""
 
-TRUTHS = {Kind.FLOAT64_EVALUATED: "float64, node by node", Kind.FLOAT64: "float64 on the CPU EP"}
+TRUTHS = {
+    QuestionKind.FLOAT64_EVALUATED: "float64, node by node",
+    QuestionKind.FLOAT64: "float64 on the CPU EP",
+}
 """The same for references that compute in float64; the first that answers counts."""
 
 Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], Comparison]
@@ -54,7 +57,7 @@ def check_references(
     differ = {row.name for row in rows if row.mismatched or row.frontier != EXACT_FRONTIER}
     references: list[Reference] = []
     for kind, name, outputs in _with_values(case, evidence.references):
-        is_golden_again = kind is Kind.UNOPTIMIZED
+        is_golden_again = kind is QuestionKind.UNOPTIMIZED
         dwarfs: tuple[str, ...] = ()
         if is_golden_again:
             dwarfs = beyond_uncertainty(
@@ -118,7 +121,7 @@ def _cast(array: Array, dtype: str) -> Array:
         return array.astype(DTYPES[dtype])
 
 
-def _why_none(case: Case, answers: Mapping[Kind, Golden], left: Collection[str]) -> str:
+def _why_none(case: Case, answers: Mapping[QuestionKind, Golden], left: Collection[str]) -> str:
     """Return why float64 adjudicates none of the outputs in ``left``.
 
     Empty if there are none, or if equality judges.
@@ -146,12 +149,12 @@ def _adjudication(
 
 
 def _with_values(
-    case: Case, answers: Mapping[Kind, Golden]
-) -> Iterator[tuple[Kind | None, str, Sequence[NamedValues]]]:
+    case: Case, answers: Mapping[QuestionKind, Golden]
+) -> Iterator[tuple[QuestionKind | None, str, Sequence[NamedValues]]]:
     """Yield kind, name and outputs of references that have any: first the expected data of the makers."""
     expected = tuple(data_set.expected for data_set in case.data_sets)
     if any(expected):
         yield None, EXPECTED, expected
-    for kind, name in ({Kind.ANSWER: OWN_CPU} | NAMES).items():
+    for kind, name in ({QuestionKind.ANSWER: OWN_CPU} | NAMES).items():
         if kind in answers and any(answers[kind].outputs):
             yield kind, name, answers[kind].outputs

@@ -10,13 +10,13 @@ from harness.core.lru_cache import LruCache, Room
 from harness.core.scenario import PLAIN
 from harness.core.spread import Spread
 from harness.corpus.case import Case
-from harness.engine.task import HOME, Kind, Question
-from harness.golden.golden import Golden
+from harness.engine.task import HOME, Question, QuestionKind
+from harness.golden.golden_answer import Golden
+from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import composed_provenance, evaluator_provenance, provenance
 from harness.golden.spreads import load_spread, load_unnoticed, save_spread, save_unnoticed
-from harness.golden.store import GoldenStore
 from harness.plan.target import Runtime
-from harness.runtimes.environments import contents
+from harness.runtimes.environments import answer_dependencies
 from harness.runtimes.installer import InstallError
 
 MORE_OF_SMALL = 16
@@ -60,21 +60,21 @@ class References:
     """
 
     def __init__(self, stores: Stores, room: Room = Room()) -> None:  # noqa: B008 - it is frozen
-        self._stores: Mapping[Kind, GoldenStore] = {
-            Kind.ANSWER: stores.goldens,
-            Kind.FLOAT64: stores.goldens,  # another model, and so another entry
-            Kind.REVEALED: stores.goldens,
-            Kind.UNDEFINED: stores.goldens,
-            Kind.ROUNDED: stores.goldens,
-            Kind.UNOPTIMIZED: stores.unoptimized,
-            Kind.EVALUATED: stores.evaluated,
-            Kind.FLOAT64_EVALUATED: stores.composed,
+        self._stores: Mapping[QuestionKind, GoldenStore] = {
+            QuestionKind.ANSWER: stores.goldens,
+            QuestionKind.FLOAT64: stores.goldens,  # another model, and so another entry
+            QuestionKind.REVEALED: stores.goldens,
+            QuestionKind.UNDEFINED: stores.goldens,
+            QuestionKind.ROUNDED: stores.goldens,
+            QuestionKind.UNOPTIMIZED: stores.unoptimized,
+            QuestionKind.EVALUATED: stores.evaluated,
+            QuestionKind.FLOAT64_EVALUATED: stores.composed,
         }
         self._environments: dict[Runtime, GoldenStore] = {}
         small = MORE_OF_SMALL * room.count
         self._goldens: LruCache[tuple[int, str], Golden] = LruCache(room.count, room.nbytes)
         # Answers without a store: lost ones, those in scenarios, and those of runtimes that may change.
-        self._others: LruCache[tuple[Runtime, str, str, Kind], Golden] = LruCache(small, room.nbytes)
+        self._others: LruCache[tuple[Runtime, str, str, QuestionKind], Golden] = LruCache(small, room.nbytes)
         # As large as goldens, and useless to another run, whose ways may differ.
         self._played: LruCache[str, Golden] = LruCache(room.count, room.nbytes)
         self._spreads: LruCache[tuple[str, str], Spread] = LruCache(room.count, room.nbytes)
@@ -86,16 +86,16 @@ class References:
         """Return the golden of a case; None if the CPU provider has to be asked."""
         if case.frozen is not None:
             return frozen_golden(case)
-        return self._load(self._stores[Kind.ANSWER], case)
+        return self._load(self._stores[QuestionKind.ANSWER], case)
 
     def find(self, question: Question, case: Case) -> Golden | None:
         """Return the answer to a question, or None if it has to be asked.
 
         The golden of a frozen case is in its files.
         """
-        if case.frozen is not None and question.kind is Kind.ANSWER and question.runtime == HOME:
+        if case.frozen is not None and question.kind is QuestionKind.ANSWER and question.runtime == HOME:
             return frozen_golden(case)
-        if question.kind is Kind.PLAYED:
+        if question.kind is QuestionKind.PLAYED:
             return self._played.get(case.digest)
         known = self._others.get(_other(question, case))
         store = self._store(question) if known is None else None
@@ -107,7 +107,7 @@ class References:
         Raises:
             UsageError: The store cannot be written. The answer is known nevertheless.
         """
-        if question.kind is Kind.PLAYED:
+        if question.kind is QuestionKind.PLAYED:
             self._played.put(case.digest, golden, golden.nbytes)
             return
         if golden.status == "lost" and question.kind.checks_golden:
@@ -138,7 +138,7 @@ class References:
             return why
         spread = self._spreads.get(key)
         if spread is None:
-            spread = load_spread(self._stores[Kind.ANSWER].entry(case), noise_at)
+            spread = load_spread(self._stores[QuestionKind.ANSWER].entry(case), noise_at)
             if spread is not None:
                 self._spreads.put(key, spread, spread.nbytes)
         return spread
@@ -155,13 +155,13 @@ class References:
             self._noiseless.put((case.digest, noise_at), spread, 0)
             return
         self._spreads.put((case.digest, noise_at), spread, spread.nbytes)
-        save_spread(self._stores[Kind.ANSWER].entry(case), noise_at, spread, amplitudes)
+        save_spread(self._stores[QuestionKind.ANSWER].entry(case), noise_at, spread, amplitudes)
 
     def unnoticed(self, case: Case) -> tuple[str, ...] | None:
         """Return operators of nodes that could compute zeros unnoticed; None if it has to be asked."""
         known = self._unnoticed.get(case.digest)
         if known is None:
-            known = load_unnoticed(self._stores[Kind.ANSWER].entry(case))
+            known = load_unnoticed(self._stores[QuestionKind.ANSWER].entry(case))
             if known is not None:
                 self._unnoticed.put(case.digest, known, 0)
         return known
@@ -174,7 +174,7 @@ class References:
         """
         self._unnoticed.put(case.digest, operators, 0)
         if for_ever:
-            save_unnoticed(self._stores[Kind.ANSWER].entry(case), operators)
+            save_unnoticed(self._stores[QuestionKind.ANSWER].entry(case), operators)
 
     def unmade(self, case: Case, precision: str) -> str:
         """Return why a model could not be converted to a precision; empty if no reason is known."""
@@ -187,13 +187,13 @@ class References:
     def _store(self, question: Question) -> GoldenStore | None:
         """Return the store of an answer; None if the answer must not outlive the run."""
         runtime = question.runtime
-        if question.session != PLAIN or question.kind in (Kind.REPEATED, Kind.FUSED):
+        if question.session != PLAIN or question.kind in (QuestionKind.REPEATED, QuestionKind.FUSED):
             return None
         if runtime == HOME:
             return self._stores[question.kind]
         if runtime not in self._environments and runtime.packages:
             with contextlib.suppress(InstallError):
-                if packages := contents(runtime):
+                if packages := answer_dependencies(runtime):
                     self._environments[runtime] = GoldenStore(provenance() | packages)
         return self._environments.get(runtime)
 
@@ -211,5 +211,5 @@ def frozen_golden(case: Case) -> Golden:
     return Golden(status="ok", outputs=tuple(one.expected for one in case.data_sets))
 
 
-def _other(question: Question, case: Case) -> tuple[Runtime, str, str, Kind]:
+def _other(question: Question, case: Case) -> tuple[Runtime, str, str, QuestionKind]:
     return (question.runtime, case.digest, question.session, question.kind)

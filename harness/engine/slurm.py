@@ -30,7 +30,7 @@ LAUNCHERS = frozenset({"srun", "salloc"})
 JOB = "SLURM_JOB_ID"
 """The variable with the job of a process. Each task of an array is a job."""
 
-LOOK_S = 2.0
+SLURM_LOOK_S = 2.0
 """Seconds between two queries to Slurm: one for all processes, and none once all agents have greeted."""
 
 ANSWER_S = 20.0
@@ -133,7 +133,7 @@ class QueueWatch:
         self._closed.set()
 
     def _run(self) -> None:
-        while not self._closed.wait(LOOK_S):
+        while not self._closed.wait(SLURM_LOOK_S):
             with self._lock:
                 for number in [number for number, each in self._watched.items() if each.greeting is not None]:
                     del self._watched[number]

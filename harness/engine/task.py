@@ -9,10 +9,10 @@ import msgspec
 from harness.core.cell import Cell
 from harness.core.precision import AS_IS, made_for
 from harness.core.scenario import PLAIN, SCENARIOS, session_of
-from harness.engine.budget import Budget
 from harness.engine.events import Finished
 from harness.engine.measurement import Measurement
-from harness.engine.outcome import Asked, Outcome
+from harness.engine.message_budget import MessageBudget
+from harness.engine.outcome import ExpectedResult, Outcome
 from harness.golden.provenance import SESSION
 from harness.plan.target import Runtime
 
@@ -20,7 +20,7 @@ HOME = Runtime()
 """The harness's own interpreter, whose CPU provider makes the goldens."""
 
 
-class Kind(enum.StrEnum):
+class QuestionKind(enum.StrEnum):
     """What a question asks for."""
 
     ANSWER = "answer"
@@ -55,17 +55,17 @@ class Kind(enum.StrEnum):
     @property
     def in_float64(self) -> bool:
         """Whether the model is computed in float64."""
-        return self in (Kind.FLOAT64, Kind.FLOAT64_EVALUATED)
+        return self in (QuestionKind.FLOAT64, QuestionKind.FLOAT64_EVALUATED)
 
     @property
     def without_session(self) -> bool:
         """Whether an evaluator answers, not a session of onnxruntime."""
-        return self in (Kind.EVALUATED, Kind.FLOAT64_EVALUATED)
+        return self in (QuestionKind.EVALUATED, QuestionKind.FLOAT64_EVALUATED)
 
     @property
     def checks_golden(self) -> bool:
         """Whether the answer is a second opinion on a golden: useful, but no cell depends on it."""
-        return self is Kind.UNOPTIMIZED or self.in_float64 or self.without_session
+        return self is QuestionKind.UNOPTIMIZED or self.in_float64 or self.without_session
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,7 +86,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     runtime: Runtime = HOME
     scenario: str = PLAIN
     precision: str = AS_IS
-    kind: Kind = Kind.ANSWER
+    kind: QuestionKind = QuestionKind.ANSWER
     noise_at: str = ""
     others: bool = False
     draw: int = 0
@@ -99,9 +99,13 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def queue(self) -> str:
         """Name of the queue: slow questions, and those that may hang, must not delay goldens."""
-        if self.kind is Kind.MADE:
+        if self.kind is QuestionKind.MADE:
             return "converter"
-        checks = self.kind.checks_golden or self.kind in (Kind.REPEATED, Kind.ZEROED, Kind.PLAYED)
+        checks = self.kind.checks_golden or self.kind in (
+            QuestionKind.REPEATED,
+            QuestionKind.ZEROED,
+            QuestionKind.PLAYED,
+        )
         return "references" if checks else "cpu"
 
     def for_golden(self, precision: str | None = None) -> "Question":
@@ -120,16 +124,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     def axes(self) -> dict[str, str]:
         """Return the session's axes that do not have their default values."""
-        axes = {"scenario": self.scenario if self.kind is Kind.PLAYED else self.session}
-        return axes | {"graph_optimization": "disabled"} if self.kind is Kind.UNOPTIMIZED else axes
+        axes = {"scenario": self.scenario if self.kind is QuestionKind.PLAYED else self.session}
+        return axes | {"graph_optimization": "disabled"} if self.kind is QuestionKind.UNOPTIMIZED else axes
 
     def job_fields(self) -> dict[str, Any]:
         """Return the fields of its job besides the model, the data and the axes."""
-        if self.kind is Kind.MADE:
+        if self.kind is QuestionKind.MADE:
             return {"make": self.precision}
-        if self.kind is Kind.FUSED:
+        if self.kind is QuestionKind.FUSED:
             return {"entries": dict.fromkeys(SESSION, "0")}
-        return {"evaluate": True} if self.kind is Kind.EVALUATED else {}
+        return {"evaluate": True} if self.kind is QuestionKind.EVALUATED else {}
 
 
 class _Handed(msgspec.Struct, kw_only=True, dict=True):
@@ -152,8 +156,8 @@ class _Handed(msgspec.Struct, kw_only=True, dict=True):
     started: str = ""
     expected_ms: float = 0.0
     nbytes: int = 0
-    asked: Asked | None = None
-    budget: Budget | None = None
+    asked: ExpectedResult | None = None
+    budget: MessageBudget | None = None
     place: str = ""
     only: str = ""
     avoid: str = ""
@@ -184,7 +188,7 @@ class _OfCell(_Handed):
 class CellTask(_OfCell):
     """A cell; ``first`` is the result of its first attempt, if this is a further one.
 
-    ``draw`` numbers the generated inputs of further attempts; see ``harness.engine.draws``.
+    ``draw`` numbers the generated inputs of further attempts; see ``harness.engine.input_draws``.
     """
 
     first: Finished | None = None

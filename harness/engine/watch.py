@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from harness.agent.work import Work
+from harness.agent.work import ProcessWork
 from harness.core.verdict import Phase
 from harness.engine.outcome import Hung
 
@@ -36,7 +36,7 @@ class Watch(msgspec.Struct, kw_only=True):
         began: Its start, on the monotonic clock.
         alone: Whether nothing else runs meanwhile: then a process at work may go on until ``MOST_LIMITS``.
         small: Whether the model is so small that a process still at work at its limit counts as hung.
-        is_here: Whether ``Work`` is measured at each check. Elsewhere the first measurement may belong to an
+        is_here: Whether ``ProcessWork`` is measured at each check. Elsewhere the first measurement may belong to an
             earlier phase.
         lost_s: Seconds of its time that other programs took.
         looks: Its work at each check.
@@ -49,10 +49,10 @@ class Watch(msgspec.Struct, kw_only=True):
     small: bool = False
     is_here: bool = True
     lost_s: float = 0.0
-    looks: list[Work] = []
+    looks: list[ProcessWork] = []
     newest_s: float = -math.inf
 
-    def look(self, now: float, work: Work | None) -> float | None:
+    def look(self, now: float, work: ProcessWork | None) -> float | None:
         """Record the work so far; return the time of the next check, or None once the time is up."""
         self._take(work)
         elapsed_s = now - self.began
@@ -63,7 +63,7 @@ class Watch(msgspec.Struct, kw_only=True):
         left_s = min(left_s, until_bound_s)
         return None if left_s <= 0.0 else now + min(left_s, self.limit_s / LOOKS)
 
-    def _take(self, work: Work | None) -> None:
+    def _take(self, work: ProcessWork | None) -> None:
         if work is None or work.at_s <= self.newest_s:
             return
         is_of_earlier = not self.is_here and self.newest_s == -math.inf
@@ -123,7 +123,7 @@ def hung(phase: Phase, limit_s: float, watch: Watch | None, now: float, printed:
     )
 
 
-def lost_s(first: Work, last: Work) -> float:
+def lost_s(first: ProcessWork, last: ProcessWork) -> float:
     """Return the seconds that other programs took from a process between two measurements.
 
     It wants as many processors as it has threads that could run, but at most those that it may use. Its share
@@ -138,7 +138,7 @@ def lost_s(first: Work, last: Work) -> float:
     return min(passed_s, runnable_s) * max(0.0, 1.0 - used_s / wanted_s)
 
 
-def _last_part(looks: Sequence[Work], part_s: float) -> tuple[Work, Work] | None:
+def _last_part(looks: Sequence[ProcessWork], part_s: float) -> tuple[ProcessWork, ProcessWork] | None:
     """Return the latest measurement and one before the last part of a limit, or the first one."""
     if len(looks) < 2:  # noqa: PLR2004 - work is a difference
         return None

@@ -7,27 +7,27 @@ from typing import Any
 
 import msgspec
 
-from harness.agent.orphans import told
+from harness.agent.orphans import orphans_text
 from harness.core.errors import one_line
 from harness.core.manner import Manner
 from harness.core.record import ProcessState
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
-from harness.engine.builds_seen import Files
+from harness.engine.builds_seen import SeenFiles
 from harness.engine.configuration import Configuration
 from harness.engine.device import NO_SLOT, Slot
 from harness.engine.in_flight import BYTES_IN_FLIGHT, FEWEST_AT_PLACE, TOGETHER, Pace
 from harness.engine.job import piece
 from harness.engine.launch import is_local
+from harness.engine.mapped_tensors import Tensors
 from harness.engine.messages import After
 from harness.engine.outcome import Died, Ending, Hung
 from harness.engine.process import AgentProcess
 from harness.engine.queues import TaskQueue
 from harness.engine.slurm import Waiting
 from harness.engine.task import Task
-from harness.engine.tensor_files import Tensors
 from harness.engine.watch import LOOKS, Watch, hung
-from harness.places.state import PlaceState
+from harness.places.place_state import PlaceState
 from harness.plan.file_format import Timeouts
 
 WARM_UP_SESSIONS = 16
@@ -153,7 +153,7 @@ class Worker:
         slot: Slot,
         config: Configuration | None = None,
         place: PlaceState | None = None,
-        digests: Files | None = None,
+        digests: SeenFiles | None = None,
     ) -> None:
         """Send its process the configuration of a queue; at a place, ``config`` instead.
 
@@ -340,7 +340,7 @@ class Worker:
     def wait(self) -> Hung | Died:
         """Return how its process ended."""
         cause = self.process.wait()
-        left = told(self.process.left)
+        left = orphans_text(self.process.left)
         self.tensors.remove()
         # On Windows a child that outlives a dead process can hold its pipe open: the limit reveals the end.
         if self._hung is not None and (os.name != "posix" or cause == "SIGKILL"):

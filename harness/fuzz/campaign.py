@@ -17,15 +17,15 @@ from harness.core.lru_cache import Room
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict, says_nothing
 from harness.corpus.fuzz_suite import FUZZ
-from harness.engine.engine import Engine, Study
+from harness.engine.engine import Engine, StudySettings
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.references import Stores
-from harness.fuzz.candidates import AXES, Candidates
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.findings import Findings
+from harness.fuzz.fuzz_state import FuzzState, write_state
+from harness.fuzz.next_models import AXES, Candidates
 from harness.fuzz.originals import Originals
-from harness.fuzz.state import State, write_state
-from harness.fuzz.work_folder import prune_goldens, remove_model, suite_in
+from harness.fuzz.work_folder import prune_old_goldens, remove_model, suite_in
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target
@@ -35,10 +35,10 @@ from harness.run.interruption import Interruption
 from harness.run.run_folder import RunFolder
 from harness.triage.histories import Histories, write_histories
 
-BATCH = 150
+_BATCH = 150
 """Largest number of models that wait in the engine; two processors judge so many in some ten seconds."""
 
-ROOM = Room(count=2 * BATCH, nbytes=16 << 20)
+ROOM = Room(count=2 * _BATCH, nbytes=16 << 20)
 """Forms of models, and answers of each kind, that are kept in memory.
 
 No model is needed again once it is judged. More room would only take longer to fill: rare kinds of answers,
@@ -51,7 +51,7 @@ SAVE_S = 20.0
 TOLD_S = 15.0
 """Seconds between two lines of progress."""
 
-LIMIT_S = 30.0
+_LIMIT_S = 30.0
 """Limit of a phase, unless the target's is lower: a model of a few nodes that takes longer counts as hung."""
 
 RENEW_SESSIONS, RENEW_MIB = 2000, 512.0
@@ -60,10 +60,10 @@ RENEW_SESSIONS, RENEW_MIB = 2000, 512.0
 Compiled shaders and kernels of thousands of different models are never needed again.
 """
 
-Tell = Callable[[str], None]
+TellProgress = Callable[[str], None]
 
 
-class Settings(msgspec.Struct, frozen=True, kw_only=True):
+class FuzzSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The settings of fuzzing.
 
     Attributes:
@@ -91,11 +91,11 @@ class Campaign:
         self,
         matrix: Matrix,
         folder: RunFolder,
-        settings: Settings,
-        tell: Tell,
-        before: tuple[tuple[Record, ...], State] | None = None,
+        settings: FuzzSettings,
+        tell: TellProgress,
+        before: tuple[tuple[Record, ...], FuzzState] | None = None,
     ) -> None:
-        records, state = before or ((), State(seed=settings.seed, operators=settings.operators))
+        records, state = before or ((), FuzzState(seed=settings.seed, operators=settings.operators))
         self.coverage, self.findings = Coverage(), Findings()
         self.verdicts = {
             target.name: Counter({Verdict(key): count for key, count in counts.items()})
@@ -164,7 +164,9 @@ class Campaign:
         limited = tuple(limited_target(target) for target in self.matrix.targets)
         plan = Plan(matrix=msgspec.structs.replace(self.matrix, targets=limited), cells=())
         stores = Stores.of_here(self._work / "goldens")
-        engine = Engine(plan, {suite.name: suite}, study=Study(stores=stores, room=ROOM, is_small=True))
+        engine = Engine(
+            plan, {suite.name: suite}, study=StudySettings(stores=stores, room=ROOM, is_small=True)
+        )
         began = time.monotonic()
         with Interruption() as interruption:
             try:
@@ -174,7 +176,7 @@ class Campaign:
                     self._take(batch)
                     if self._is_over(began):
                         engine.drain()
-                    elif len(self._open) < BATCH // 2 and not interruption.came:
+                    elif len(self._open) < _BATCH // 2 and not interruption.came:
                         self._submit(engine)
             finally:
                 engine.close()
@@ -198,7 +200,7 @@ class Campaign:
 
     def _submit(self, engine: Engine) -> None:
         stop = self._settings.stop
-        room = BATCH - len(self._open)
+        room = _BATCH - len(self._open)
         if stop is not None:
             room = min(room, stop - self.models)
         cells = tuple(self._candidates.take(max(0, room), self.coverage, self.findings))
@@ -273,7 +275,7 @@ class Campaign:
         waiting = [int(name.partition("-")[0]) for name in self._open]
         write_state(
             self._folder.path,
-            State(
+            FuzzState(
                 seed=self._settings.seed,
                 suite=max(1, self._candidates.next),
                 next=min((*waiting, self._candidates.next)),
@@ -287,7 +289,7 @@ class Campaign:
                 passed_over=self.passed_over,
             ),
         )
-        prune_goldens(self._work / "goldens", older_than_s=10 * SAVE_S)
+        prune_old_goldens(self._work / "goldens", older_than_s=10 * SAVE_S)
         self._saved_at = time.monotonic()
 
 
@@ -299,7 +301,7 @@ def plan_of(matrix: Matrix, seed: int, count: int, cells: Iterable[Cell]) -> Pla
 
 def limited_target(target: Target) -> Target:
     """Return a target with limits for small models."""
-    limits = target.timeouts_s.at_most(LIMIT_S)
+    limits = target.timeouts_s.at_most(_LIMIT_S)
     renew = msgspec.structs.replace(
         target.renew_after,
         sessions=min(target.renew_after.sessions, RENEW_SESSIONS),

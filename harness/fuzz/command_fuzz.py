@@ -10,7 +10,7 @@ from typing import TypedDict, Unpack
 import msgspec
 
 from harness.cli.output import print_lines, wrapped
-from harness.cli.targets import Request, naming_arguments
+from harness.cli.targets import ProviderRequest, naming_arguments
 from harness.core.errors import (
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
@@ -20,16 +20,16 @@ from harness.core.errors import (
     valid_names,
 )
 from harness.core.globs import glob_matcher
-from harness.corpus.forms.make import count_choices, known_operators
-from harness.fuzz.campaign import Campaign, Settings, plan_of
+from harness.corpus.forms.numbered_forms import count_choices, known_operators
+from harness.fuzz.campaign import Campaign, FuzzSettings, plan_of
+from harness.fuzz.fuzz_state import planned_cells, read_state
 from harness.fuzz.heaps import share_heaps
-from harness.fuzz.state import planned_cells, read_state
 from harness.plan.matrix import Matrix, matrix_from, read_matrix
 from harness.report.read import read_run
 from harness.run.run_folder import RunFolder, default_folder
 from harness.studies.ask import matrix_for
 
-SHOWN = 30
+_SHOWN = 30
 """Groups of failures that are listed."""
 
 _BY_NOISE = "[[tolerance]]\nnoise = {}\n"
@@ -40,7 +40,7 @@ class Wanted(TypedDict):
     """Arguments of the command: what is generated, and settings of one provider.
 
     ``seconds`` is the time for making models, ``stop`` the number of models after which it ends,
-    ``operators`` names or globs separated by commas, or None for all; the others are fields of ``Request``.
+    ``operators`` names or globs separated by commas, or None for all; the others are fields of ``ProviderRequest``.
     """
 
     seconds: float
@@ -70,7 +70,7 @@ def fuzz(
         Ctrl-C.
     """
     share_heaps()
-    settings_of_one = Request(
+    settings_of_one = ProviderRequest(
         provider=targets[0],
         plugin=wanted["plugin"],
         options=wanted["options"],
@@ -86,7 +86,7 @@ def fuzz(
         seed, operators, before = state.seed, state.operators, (data.records, state)
         plan = plan_of(matrix, seed, state.suite, planned_cells(resume))
         folder = RunFolder.reopen(resume, plan, data.info, len(data.records))
-    settings = Settings(seed=seed, seconds=wanted["seconds"], operators=operators, stop=wanted["stop"])
+    settings = FuzzSettings(seed=seed, seconds=wanted["seconds"], operators=operators, stop=wanted["stop"])
     work = Campaign(matrix, folder, settings, lambda text: print_lines((text,)), before)
     began = time.monotonic()
     try:
@@ -110,7 +110,7 @@ def fuzz(
 def _tell_files(folder: Path, targets: Sequence[str], *, with_report: bool) -> None:
     """Print which files were written, and how to continue."""
     if with_report:
-        from harness.report.publish import write_report
+        from harness.report.report_files import write_report
 
         print_lines((f"report   {write_report([folder], folder / 'report')[0]}",))
     again = shlex.join(["ep-harness", "fuzz", *targets, "--resume", str(folder)])
@@ -138,7 +138,7 @@ def summary(work: Campaign, seconds: float) -> Iterator[str]:
         yield f"target   {target}: {told or 'nothing'}"
     for target, why in work.unusable.items():
         yield f"target   {target} cannot be used: {why}"
-    groups = work.findings.groups.most_common(SHOWN)
+    groups = work.findings.groups.most_common(_SHOWN)
     if groups:
         more = len(work.findings.groups) - len(groups)
         yield f"failing  {len(work.findings.groups)} groups" + (
@@ -152,7 +152,7 @@ def summary(work: Campaign, seconds: float) -> Iterator[str]:
         )
 
 
-def _matrix(targets: Sequence[str], target: Sequence[str], wanted: Request) -> Matrix:
+def _matrix(targets: Sequence[str], target: Sequence[str], wanted: ProviderRequest) -> Matrix:
     """Return a matrix of all named targets, judged by noise unless a file says otherwise."""
     if len(targets) > 1 or targets[0].endswith(".toml"):
         wanted.refuse_settings("name one PROVIDER and no matrix file")
@@ -171,7 +171,7 @@ def _matrix(targets: Sequence[str], target: Sequence[str], wanted: Request) -> M
     return msgspec.structs.replace(matrix_for(found[0], chosen), models=models, model=())
 
 
-def _of_one(request: Request) -> Matrix:
+def _of_one(request: ProviderRequest) -> Matrix:
     if request.provider.endswith(".toml"):
         return read_matrix(Path(request.provider))
     file = Path(f"{request.name}.toml")

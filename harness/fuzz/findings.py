@@ -9,7 +9,7 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.fuzz_suite import is_graph, number_of
 from harness.fuzz.coverage import choice_in, operator_in
-from harness.triage.groups import COMPARED
+from harness.triage.failure_groups import COMPARED
 from harness.triage.signature import named_operator
 
 KEPT_CELLS = 12
@@ -22,7 +22,7 @@ EXPLAINS = 3
 """Number of a target's failures with one choice of operator, opset and types after which no more are made."""
 
 
-class Signature(msgspec.Struct, frozen=True, kw_only=True):
+class FindingSignature(msgspec.Struct, frozen=True, kw_only=True):
     """The common part of failures.
 
     Attributes:
@@ -37,10 +37,10 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-def signature(record: Record) -> Signature:
+def signature(record: Record) -> FindingSignature:
     """Return the signature of a failing cell."""
     message = "" if record.verdict in COMPARED or record.ended is None else record.ended.message
-    return Signature(
+    return FindingSignature(
         target=record.target,
         operator=operator_in(record.model),
         verdict=record.verdict,
@@ -52,7 +52,7 @@ class Findings:
     """Counts failing cells by signature."""
 
     def __init__(self) -> None:
-        self.groups: Counter[Signature] = Counter()
+        self.groups: Counter[FindingSignature] = Counter()
         self._faulty: set[tuple[str, str]] = set()
         self._failed: Counter[tuple[str, str]] = Counter()
 
@@ -65,7 +65,7 @@ class Findings:
         self._failed[record.target, choice_in(record.model)] += 1
         return self.groups[found] <= KEPT_CELLS
 
-    def _located(self, found: Signature, record: Record) -> Signature:
+    def _located(self, found: FindingSignature, record: Record) -> FindingSignature:
         """Return the signature of a cell; for a graph it blames an operator that is known to fail."""
         if not is_graph(number_of(record.model)):
             self._faulty.add((record.target, found.operator))

@@ -5,9 +5,9 @@ from typing import TypeVar
 from harness.core.record import Record
 from harness.corpus.variants.source import is_random_graph, original_of
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-MOST = 300
+MOST_HELD = 300
 """Number of records that are held: a variant has the number after its original, so few are between them.
 
 As many as two batches: more would only take longer to fill."""
@@ -42,8 +42,8 @@ class Originals:
         return False
 
 
-def _put(entries: dict[tuple[str, str], T], key: tuple[str, str], value: T) -> None:
+def _put(entries: dict[tuple[str, str], _T], key: tuple[str, str], value: _T) -> None:
     """Add an entry; drop the oldest one if there are too many."""
     entries[key] = value
-    if len(entries) > MOST:
+    if len(entries) > MOST_HELD:
         del entries[next(iter(entries))]

@@ -30,7 +30,7 @@ def remove_model(root: Path, model: str) -> None:
         (root / f"{model}.lock").unlink()
 
 
-def prune_goldens(root: Path, older_than_s: float) -> None:
+def prune_old_goldens(root: Path, older_than_s: float) -> None:
     """Remove goldens that were written so many seconds ago: no open model needs them any more."""
     limit = time.time() - older_than_s
     for entry in root.glob("??/*"):

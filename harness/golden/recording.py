@@ -25,15 +25,15 @@ from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import GENERATED
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 from harness.golden.provenance import cpu_features
 
-MANIFEST = "manifest.json"
-MODEL = "model.onnx"
-SCHEMA = 1
+_MANIFEST = "manifest.json"
+GOLDEN_MODEL = "model.onnx"
+_SCHEMA = 1
 
 
-Result = Literal["same", "agrees", "differs", "cannot"]
+RecordingResult = Literal["same", "agrees", "differs", "cannot"]
 
 
 class CrossCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class CrossCheck(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     by: str
-    result: Result
+    result: RecordingResult
     headroom: float | None = None
     message: str = ""
 
@@ -61,7 +61,7 @@ class RecordedModel(msgspec.Struct, frozen=True, kw_only=True):
         folder: Its folder, relative to the recording, with forward slashes.
         status: ``ok``: its outputs are there; ``refused``: the CPU EP raised an error.
         message: The error.
-        disputed: Why its values cannot be used for judging; see ``harness.golden.golden.Golden``.
+        disputed: Why its values cannot be used for judging; see ``harness.golden.golden_answer.Golden``.
         seed: Seed of generated inputs; None if the inputs come with the model.
         files: Path relative to ``folder`` -> SHA-256 in hex.
         cross_checks: Comparisons of its golden, made when it was recorded.
@@ -151,7 +151,7 @@ class Recorder:
             UsageError: The folder cannot be written.
         """
         recording = Recording(
-            schema=SCHEMA,
+            schema=_SCHEMA,
             created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
             provenance=provenance,
             packages={name: importlib.metadata.version(name) for name in ("onnx", "numpy", "ml_dtypes")},
@@ -159,7 +159,7 @@ class Recorder:
             models=tuple(sorted(self._models, key=lambda one: one.folder)),
         )
         with _file_errors_of_use(self._folder):
-            write_aside(self._folder / MANIFEST, msgspec.json.format(msgspec.json.encode(recording)))
+            write_aside(self._folder / _MANIFEST, msgspec.json.format(msgspec.json.encode(recording)))
 
 
 def read_recording(folder: Path) -> Recording:
@@ -168,7 +168,7 @@ def read_recording(folder: Path) -> Recording:
     Raises:
         UsageError: There is none, or it cannot be read.
     """
-    path = folder / MANIFEST
+    path = folder / _MANIFEST
     try:
         recording = msgspec.json.decode(read_regular(path, MOST_FILE), type=Recording)
     except FileNotFoundError as error:
@@ -177,8 +177,8 @@ def read_recording(folder: Path) -> Recording:
         raise UsageError.at(path, what, hint) from error
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         raise UsageError.at(path, f"cannot be read: {one_line(error)}") from error
-    if recording.schema != SCHEMA:
-        what = f"it has schema {recording.schema}, and this release reads {SCHEMA}"
+    if recording.schema != _SCHEMA:
+        what = f"it has schema {recording.schema}, and this release reads {_SCHEMA}"
         raise UsageError.at(path, what)
     return recording
 
@@ -222,9 +222,9 @@ def value_files(case: Case, answers: Sequence[NamedValues]) -> Iterator[tuple[st
 
 def _write(home: Path, case: Case, values: dict[str, bytes]) -> dict[str, str]:
     """Write a model's files; return the digest of each."""
-    written = [MODEL, *values]
+    written = [GOLDEN_MODEL, *values]
     home.mkdir(parents=True, exist_ok=True)  # other models may lie below it
-    shutil.copyfile(case.model_path, home / MODEL)
+    shutil.copyfile(case.model_path, home / GOLDEN_MODEL)
     for file in case.external:
         name = file.relative_to(case.model_path.parent).as_posix()
         (home / name).parent.mkdir(parents=True, exist_ok=True)

@@ -12,13 +12,13 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from harness.core.moved import Move
+from harness.core.noise_moves import Move
 from harness.core.spread import Spread
 from harness.core.value import Array, Floats
-from harness.corpus import noisy, zeroed
-from harness.golden.store import keep_beside, read_intact
+from harness.corpus import noisy, zeroing
+from harness.golden.golden_cache import keep_beside, read_intact
 
-FORMAT = 9
+SPREADS_FORMAT = 9
 """Changes when spreads are computed or stored in another way."""
 
 
@@ -50,7 +50,7 @@ def load_spread(entry: Path, noise_at: str) -> Spread | None:
     try:
         manifest = _manifests.decode((home / _MANIFEST).read_bytes())
         made_with = (manifest.format, manifest.noise_format, manifest.samples)
-        if made_with == (FORMAT, noisy.FORMAT, noisy.SAMPLES):
+        if made_with == (SPREADS_FORMAT, noisy.NOISE_FORMAT, noisy.SAMPLES):
             return Spread(
                 precision=manifest.precision,
                 outputs=tuple(
@@ -89,8 +89,8 @@ def save_spread(entry: Path, noise_at: str, spread: Spread, amplitudes: tuple[fl
 
     def build(folder: Path) -> None:
         manifest = _SpreadManifest(
-            format=FORMAT,
-            noise_format=noisy.FORMAT,
+            format=SPREADS_FORMAT,
+            noise_format=noisy.NOISE_FORMAT,
             precision=spread.precision,
             samples=noisy.SAMPLES,
             amplitudes=tuple(sorted({amplitude for amplitude in amplitudes if amplitude})),
@@ -158,6 +158,6 @@ def _array(file: Path, digest: str) -> Array:
 
 _MANIFEST = "spread.json"
 _manifests = msgspec.json.Decoder(_SpreadManifest)
-_UNNOTICED = f"unnoticed_{zeroed.FORMAT}"
+_UNNOTICED = f"unnoticed_{zeroing.ZEROED_FORMAT}"
 _OPERATORS = "operators.json"
 _operators = msgspec.json.Decoder(tuple[str, ...])

@@ -8,16 +8,16 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.tolerance import default_tolerance
 from harness.core.weak_golden import holds_nan, why_weak
-from harness.corpus.attempts import STRONGER, Attempt
+from harness.corpus.attempts import STRONGER, InputAttempt
 from harness.corpus.case import Case, at_attempt
-from harness.corpus.errors import ModelError
-from harness.golden.golden import Golden
+from harness.corpus.model_errors import ModelError
+from harness.golden.golden_answer import Golden
 
-Answer = Callable[[Case], Golden | None]
+FindGolden = Callable[[Case], Golden | None]
 """Return the golden of a case; None if the CPU provider has to be asked."""
 
 
-class Trial(msgspec.Struct, frozen=True):
+class GoldenTrial(msgspec.Struct, frozen=True):
     """The state of the attempts.
 
     Attributes:
@@ -31,7 +31,7 @@ class Trial(msgspec.Struct, frozen=True):
     failure: str = ""
 
 
-def try_inputs(first: Case, answer: Answer) -> Trial:
+def try_inputs(first: Case, answer: FindGolden) -> GoldenTrial:
     """Go through the attempts as far as answers are known.
 
     Takes the first attempt that runs. If its golden cannot distinguish a right answer from a wrong one, takes
@@ -39,12 +39,12 @@ def try_inputs(first: Case, answer: Answer) -> Trial:
     has no other attempt. Nothing but goldens decides, so that each run takes the same inputs.
     """
     if first.recipe is None or not first.ports:
-        return Trial(first)
+        return GoldenTrial(first)
     failure, tried = "", 0
     for case in _cases(first, first.recipe.attempts()):
         golden = answer(case)
         if golden is None:
-            return Trial(case, is_open=True)
+            return GoldenTrial(case, is_open=True)
         if golden.status == "ok":
             return _strongest(case, golden, answer)
         if golden.data_set is None:
@@ -52,8 +52,10 @@ def try_inputs(first: Case, answer: Answer) -> Trial:
         failure, tried = failure or golden.message, tried + 1
     golden = answer(first)
     if golden is None or golden.status == "lost" or golden.data_set is None:
-        return Trial(first)
-    return Trial(first, failure=one_line(f"no generated input runs on the CPU EP ({tried} tried): {failure}"))
+        return GoldenTrial(first)
+    return GoldenTrial(
+        first, failure=one_line(f"no generated input runs on the CPU EP ({tried} tried): {failure}")
+    )
 
 
 def is_weak(golden: Golden) -> bool:
@@ -62,22 +64,22 @@ def is_weak(golden: Golden) -> bool:
     return bool(why_weak(golden.outputs, usual)) or holds_nan(golden.outputs)
 
 
-def _strongest(case: Case, golden: Golden, answer: Answer) -> Trial:
+def _strongest(case: Case, golden: Golden, answer: FindGolden) -> GoldenTrial:
     """Return the first attempt of a case's sizes whose golden is not weak; without any, that case."""
     if case.recipe is None or not is_weak(golden):
-        return Trial(case)
+        return GoldenTrial(case)
     sizes, found = case.recipe.attempt.sizes, case.recipe.attempt.values
-    others = [Attempt(sizes=sizes, values=values) for values in STRONGER if values != found]
+    others = [InputAttempt(sizes=sizes, values=values) for values in STRONGER if values != found]
     for other in _cases(case, others):
         golden_of_other = answer(other)
         if golden_of_other is None:
-            return Trial(other, is_open=True)
+            return GoldenTrial(other, is_open=True)
         if golden_of_other.status == "ok" and not is_weak(golden_of_other):
-            return Trial(other)
-    return Trial(case)
+            return GoldenTrial(other)
+    return GoldenTrial(case)
 
 
-def _cases(case: Case, attempts: "tuple[Attempt, ...] | list[Attempt]") -> Iterator[Case]:
+def _cases(case: Case, attempts: "tuple[InputAttempt, ...] | list[InputAttempt]") -> Iterator[Case]:
     for attempt in attempts:
         try:
             yield at_attempt(case, attempt)

@@ -6,7 +6,7 @@ from typing import Any
 
 from harness.core.errors import one_line
 
-MOST_TOLD = 5
+_MOST_TOLD = 5
 """Largest number of reported differences of a place; the record of the run has its whole environment."""
 
 _OF_ONE_MACHINE = re.compile(r"pci|bus|luid|uuid|serial|address|path|library$|number", re.IGNORECASE)
@@ -16,7 +16,7 @@ _SAME = ("options", "providers")
 """Settings made by the harness itself."""
 
 
-def differences(first: dict[str, Any], other: dict[str, Any]) -> tuple[str, ...]:
+def environment_differences(first: dict[str, Any], other: dict[str, Any]) -> tuple[str, ...]:
     """Return where another environment differs from the first, as ``key: that, not this``."""
     ours, theirs = dict(_flat("", first)), dict(_flat("", other))
     keys = sorted(ours.keys() | theirs.keys())
@@ -27,10 +27,10 @@ def differences(first: dict[str, Any], other: dict[str, Any]) -> tuple[str, ...]
     )
 
 
-def told(found: tuple[str, ...]) -> str:
+def differences_line(found: tuple[str, ...]) -> str:
     """Return differences in one line."""
-    rest = len(found) - MOST_TOLD
-    return "; ".join(found[:MOST_TOLD]) + (f"; and {rest} more" if rest > 0 else "")
+    rest = len(found) - _MOST_TOLD
+    return "; ".join(found[:_MOST_TOLD]) + (f"; and {rest} more" if rest > 0 else "")
 
 
 def _flat(key: str, value: object) -> Iterator[tuple[str, str]]:

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from harness.places.leases import Leases, OnLeased
-from harness.places.listing import list_places
-from harness.places.of_target import TargetPlaces, Tell
-from harness.places.state import PlaceState, states_of
+from harness.places.of_target import TargetPlaces, TellPlace
+from harness.places.place_list import list_places
+from harness.places.place_state import PlaceState, states_of
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime
 
@@ -23,7 +23,7 @@ class Fleet:
         UsageError: The places of a target cannot be listed.
     """
 
-    def __init__(self, plan: Plan, tell: Tell, warn: Callable[[str], None], on_leased: OnLeased) -> None:
+    def __init__(self, plan: Plan, tell: TellPlace, warn: Callable[[str], None], on_leased: OnLeased) -> None:
         named = {cell.target for cell in plan.cells}
         self._of: dict[str, TargetPlaces] = {}
         for target in plan.matrix.targets:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.places.listing import run_command
-from harness.places.state import PlaceState
+from harness.places.place_list import run_command
+from harness.places.place_state import PlaceState
 from harness.plan.places import NAME, Places
 
 OnLeased = Callable[[PlaceState, str], None]

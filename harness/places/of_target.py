@@ -7,17 +7,17 @@ from typing import Any
 import msgspec
 
 from harness.core.errors import UsageError
-from harness.places.equality import differences, told
+from harness.places.equality import differences_line, environment_differences
 from harness.places.leases import Leases
-from harness.places.state import GIVE_UP, NEVER_USED, PlaceState
+from harness.places.place_state import GIVE_UP, NEVER_USED, PlaceState
 from harness.plan.places import Places
 
-PROOF_S = 15.0
+_PROOF_S = 15.0
 """Seconds after the first place is ready in which the others may still show, before any cell, whether they
 are equal. A place that must be identical has the whole time of its limits."""
 
 
-Tell = Callable[[PlaceState, str, str], None]
+TellPlace = Callable[[PlaceState, str, str], None]
 """Called with a place, its present state (``ready``, ``differs`` or ``set aside``), and a reason."""
 
 
@@ -33,7 +33,7 @@ class TargetPlaces(msgspec.Struct, eq=False):
 
     written: Places
     states: tuple[PlaceState, ...]
-    tell: Tell
+    tell: TellPlace
     leases: Leases
     began: bool = False
     first: PlaceState | None = None
@@ -75,9 +75,9 @@ class TargetPlaces(msgspec.Struct, eq=False):
         if self.first is None:
             self.first, self.first_environment = state, fingerprint
             if not self.written.identical:
-                self.prove_until = time.monotonic() + PROOF_S
-        found = differences(self.first_environment, fingerprint)
-        text = told(found)
+                self.prove_until = time.monotonic() + _PROOF_S
+        found = environment_differences(self.first_environment, fingerprint)
+        text = differences_line(found)
         if self.written.identical and found:
             what = f"place {state.name} differs from {self.first.name}: {text}"
             hint = "make them equal, or remove `identical`"

@@ -10,12 +10,12 @@ from msgspec import Meta
 
 from harness.core.cell import parse_cell_id
 from harness.core.errors import Problem, UsageError, one_line, valid_names
-from harness.core.structure import Place, deviations
+from harness.core.structure import FilePlace, deviations
 from harness.core.verdict import Family, Verdict, is_result
-from harness.plan.baseline import Baseline, of_targets
+from harness.plan.baselines import Baseline, of_targets
 from harness.plan.matrix import read_toml
 from harness.plan.plan import Plan
-from harness.plan.selector import Text
+from harness.plan.selector import SelectorText
 from harness.plan.where import WhereTable, conditions, where_from, where_problems
 
 MOST_FILES = 1000
@@ -34,30 +34,30 @@ _TABLES = {"failures": FAILURES, "results": RESULTS}
 """Tables of a target that have lists of cells -> the verdicts that are their keys."""
 
 Share = Annotated[float, Meta(ge=0, le=1)]
-Ids = Annotated[list[Text], Meta(description="Ids of cells.")]
+Ids = Annotated[list[SelectorText], Meta(description="Ids of cells.")]
 
 
 class BaselineTarget(msgspec.Struct, kw_only=True):
     """One target, where it ran."""
 
-    name: Annotated[Text, Meta(description="As in the matrix.")]
-    provider: Annotated[Text, Meta(description="The first provider of its chain.")]
+    name: Annotated[SelectorText, Meta(description="As in the matrix.")]
+    provider: Annotated[SelectorText, Meta(description="The first provider of its chain.")]
     where: Annotated[
         WhereTable, Meta(description="The class of machines; all conditions must hold. As in `[[expect]]`.")
     ]
     failures: Annotated[
-        dict[Text, Ids],
+        dict[SelectorText, Ids],
         Meta(description=f"Verdict -> cells that have it there. Verdicts: {', '.join(FAILURES)}."),
     ] = {}
     results: Annotated[
-        dict[Text, Ids],
+        dict[SelectorText, Ids],
         Meta(
             description="Verdict -> cells that have it there; a worse one is unexpected. Verdicts: "
             f"{', '.join(RESULTS)}."
         ),
     ] = {}
     shares: Annotated[
-        dict[Text, Share],
+        dict[SelectorText, Share],
         Meta(description="Cell that passes in part -> part of its compute on the EP, from 0 to 1."),
     ] = {}
 
@@ -94,7 +94,7 @@ def baselines_from(table: dict[str, Any], path: Path) -> tuple[Baseline, ...]:
     Raises:
         UsageError: It is not a baseline; the error has its first problems.
     """
-    place = Place(str(path))
+    place = FilePlace(str(path))
     problems = [*deviations(table, msgspec.inspect.type_info(BaselineFile), place)]
     if not problems:
         problems = [*_contradictions(table, place)]
@@ -180,7 +180,7 @@ def baseline_schema() -> dict[str, Any]:
     }
 
 
-def _contradictions(table: Mapping[str, Any], place: Place) -> Iterator[Problem]:
+def _contradictions(table: Mapping[str, Any], place: FilePlace) -> Iterator[Problem]:
     """Yield errors that the types of a file do not show."""
     for index, entry in enumerate(table["target"]):
         here = place.key("target").item(index)

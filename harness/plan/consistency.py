@@ -10,7 +10,7 @@ from harness.core.agree_key import agree_problems
 from harness.core.errors import Problem, valid_names
 from harness.core.facts import CPU_PROVIDER
 from harness.core.model_settings import contradicting_inputs
-from harness.core.structure import OPTION, Place
+from harness.core.structure import OPTION, FilePlace
 from harness.plan.expectation import exit_problems
 from harness.plan.file_format import RuntimeTable
 from harness.plan.function_module import has_module
@@ -26,7 +26,7 @@ from harness.plan.where import where_problems
 _Where = TypeVar("_Where")
 
 
-def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
+def contradictions(table: dict[str, Any], place: FilePlace, folder: Path) -> Iterator[Problem]:
     """Yield contradictions and settings without effect, in the order of the sections.
 
     Values of a wrong type are skipped individually: ``deviations`` reports them, and their neighbours are
@@ -59,7 +59,7 @@ def contradictions(table: dict[str, Any], place: Place, folder: Path) -> Iterato
     yield from _in_selecting(table, place)
 
 
-def _in_selecting(table: dict[str, Any], place: Place) -> Iterator[Problem]:
+def _in_selecting(table: dict[str, Any], place: FilePlace) -> Iterator[Problem]:
     for here, entry in _tables(table, place, "expect"):
         yield from where_problems(entry.get("where"), here.key("where"))
         yield from exit_problems(entry, here)
@@ -71,7 +71,7 @@ def _in_selecting(table: dict[str, Any], place: Place) -> Iterator[Problem]:
                 yield here.problem(what, f"add one or more of {valid}")
 
 
-def _in_models(models: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
+def _in_models(models: dict[str, Any], place: FilePlace, folder: Path) -> Iterator[Problem]:
     if not models.get("suites") and not models.get("folders"):
         hint = 'write suites = ["onnx-node"] or folders = ["models"]'
         yield place.problem("there are no suites and no folders", hint)
@@ -85,7 +85,7 @@ def _in_models(models: dict[str, Any], place: Place, folder: Path) -> Iterator[P
         yield here.problem(f"the suite {name!r} is listed twice", hint)
 
 
-def _in_model(entry: dict[str, Any], place: Place, folder: Path) -> Iterator[Problem]:
+def _in_model(entry: dict[str, Any], place: FilePlace, folder: Path) -> Iterator[Problem]:
     if not any(entry.get(key) for key in ("dimensions", "inputs", "vary", "agree")):
         hint = "add one of them, or remove the entry"
         yield place.problem("this entry sets neither dimensions, inputs, vary nor agree", hint)
@@ -93,7 +93,7 @@ def _in_model(entry: dict[str, Any], place: Place, folder: Path) -> Iterator[Pro
     yield from agree_problems(entry.get("agree"), place.key("agree"), lambda name: has_module(name, folder))
 
 
-def _in_axes(axes: object, place: Place, targets: Sequence[dict[str, Any]]) -> Iterator[Problem]:
+def _in_axes(axes: object, place: FilePlace, targets: Sequence[dict[str, Any]]) -> Iterator[Problem]:
     if not isinstance(axes, dict):
         return
     known = known_provider(targets[0].get("provider")) if len(targets) == 1 else None
@@ -113,7 +113,7 @@ def _own_precisions(target: dict[str, Any]) -> list[str]:
     return list(modes) if isinstance(modes, dict) else []
 
 
-def _in_scenarios(settings: object, place: Place, every_axes: Sequence[object]) -> Iterator[Problem]:
+def _in_scenarios(settings: object, place: FilePlace, every_axes: Sequence[object]) -> Iterator[Problem]:
     """Yield a problem for settings of a scenario that no cell has."""
     lists = [axes.get("scenario") for axes in every_axes if isinstance(axes, dict)]
     played = {name for values in lists if isinstance(values, list) for name in map(str, values)}
@@ -123,7 +123,7 @@ def _in_scenarios(settings: object, place: Place, every_axes: Sequence[object]) 
             yield place.key(name).problem("no cell has this scenario", hint)
 
 
-def _in_chain(target: dict[str, Any], place: Place) -> Iterator[Problem]:
+def _in_chain(target: dict[str, Any], place: FilePlace) -> Iterator[Problem]:
     here = place.key("provider")
     written = target.get("provider")
     chain = [(here, written)] if isinstance(written, str) else _items(written, here)
@@ -156,7 +156,7 @@ _TOGETHER = (["python", "ssh"], ["packages", "node"], ["packages", "browser"])
 """Keys of a runtime that must be used together."""
 
 
-def _in_runtime(runtime: object, place: Place) -> Iterator[Problem]:
+def _in_runtime(runtime: object, place: FilePlace) -> Iterator[Problem]:
     if not isinstance(runtime, dict):
         return
     given = [key for key in RuntimeTable.__struct_fields__ if key in runtime and key not in _BESIDE]
@@ -176,7 +176,7 @@ def _in_runtime(runtime: object, place: Place) -> Iterator[Problem]:
         yield place.problem(what, f"keep one of {', '.join(given)}")
 
 
-def _items(values: object, place: Place, kinds: tuple[type, ...] = (str,)) -> list[tuple[Place, Any]]:
+def _items(values: object, place: FilePlace, kinds: tuple[type, ...] = (str,)) -> list[tuple[FilePlace, Any]]:
     """Return the values of some types in a list with their places; nothing if it is not a list."""
     if not isinstance(values, list):
         return []
@@ -187,7 +187,7 @@ def _items(values: object, place: Place, kinds: tuple[type, ...] = (str,)) -> li
     ]
 
 
-def _tables(table: dict[str, Any], place: Place, section: str) -> list[tuple[Place, dict[str, Any]]]:
+def _tables(table: dict[str, Any], place: FilePlace, section: str) -> list[tuple[FilePlace, dict[str, Any]]]:
     entries = table.get(section)
     if not isinstance(entries, list):
         return []

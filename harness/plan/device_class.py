@@ -8,7 +8,7 @@ import msgspec
 
 from harness.core.version_range import exactly
 from harness.plan.surroundings import Surroundings
-from harness.plan.where import NOT, Where, conditions, features_of, holds
+from harness.plan.where import NEGATION, Where, conditions, features_of, holds
 
 _NAMED = ("onnxruntime", "ep_version", "driver")
 """Conditions whose value means nothing without their key."""
@@ -38,7 +38,7 @@ def class_of(seen: Surroundings) -> Where:
 def class_words(where: Where) -> str:
     """Return the existing conditions in one line of words, without features that the machine lacks."""
     named = (f"{key} {_words(wanted)}" for key, wanted in conditions(where).items() if key in _NAMED)
-    has = (word for word in where.processor if not word.startswith(NOT))
+    has = (word for word in where.processor if not word.startswith(NEGATION))
     plain = (*where.architecture, *where.os, *where.device, " ".join(has))
     return ", ".join(filter(None, (*named, *plain))).replace("==", "") or "any machine"
 
@@ -55,14 +55,14 @@ def class_differences(where: Where, seen: Surroundings) -> tuple[str, ...]:
 def _features(seen: Surroundings) -> Iterator[str]:
     has = seen.features
     if has is not None:
-        yield from (name if name in has else f"{NOT}{name}" for name in features_of(seen.architecture))
+        yield from (name if name in has else f"{NEGATION}{name}" for name in features_of(seen.architecture))
 
 
 def _difference(key: str, wanted: Any, seen: Surroundings) -> str:
     if key == "processor" and seen.features is not None:
-        lacks = [word for word in wanted if not word.startswith(NOT) and word not in seen.features]
-        has = [word.removeprefix(NOT) for word in wanted if word.removeprefix(NOT) in seen.features]
-        more = [word for word in has if f"{NOT}{word}" in wanted]
+        lacks = [word for word in wanted if not word.startswith(NEGATION) and word not in seen.features]
+        has = [word.removeprefix(NEGATION) for word in wanted if word.removeprefix(NEGATION) in seen.features]
+        more = [word for word in has if f"{NEGATION}{word}" in wanted]
         told = (f"has no {', '.join(lacks)}" if lacks else "", f"has {', '.join(more)}" if more else "")
         return f"the processor here {' and '.join(filter(None, told))}"
     here: Any = {

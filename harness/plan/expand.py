@@ -7,7 +7,7 @@ from itertools import islice, product
 
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.errors import Problem, UsageError
-from harness.core.structure import Place
+from harness.core.structure import FilePlace
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import has_latency, has_repeat
@@ -15,7 +15,7 @@ from harness.plan.selector import HasSelector, SelectorIndex, model_matcher
 from harness.plan.target import Target, is_fixed
 from harness.plan.unmatched import unmatched_entries, unmatched_model_globs
 
-MOST_CELLS = 1_000_000
+_MOST_CELLS = 1_000_000
 """A larger plan is a mistake in the axes: real runs have up to some hundred thousand cells."""
 
 
@@ -23,11 +23,11 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
     """Return the plan of a checked matrix for the models of each suite: at least one cell, with unique ids.
 
     Raises:
-        UsageError: The plan has more than ``MOST_CELLS`` before exclusion; an id occurs twice; an entry of an
+        UsageError: The plan has more than ``_MOST_CELLS`` before exclusion; an id occurs twice; an entry of an
             exclude, tolerance, expect, latency or repeat list matches no cell; or no cell is left. The error
             has all problems.
     """
-    place = Place(matrix.path)
+    place = FilePlace(matrix.path)
     if not any(models.values()):
         raise UsageError.at(place.key("models"), "the suites hold no models")
     excluded = model_matcher(matrix.models.exclude) if matrix.models.exclude else None
@@ -38,8 +38,8 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
     count = sum(map(len, wanted.values())) * sum(
         math.prod(map(len, _axes(matrix, target).values())) for target in matrix.targets
     )
-    if count > MOST_CELLS:
-        what = f"the axes make {count:,} cells; a plan has at most {MOST_CELLS:,}"
+    if count > _MOST_CELLS:
+        what = f"the axes make {count:,} cells; a plan has at most {_MOST_CELLS:,}"
         raise UsageError.at(place, what, "remove axes, or values of them")
     every = tuple(cells(matrix, wanted))
     index = SelectorIndex(matrix.exclude, matrix.first_providers)
@@ -91,7 +91,7 @@ def _axes(matrix: Matrix, target: Target) -> dict[str, tuple[str, ...]]:
     return {axis: (default,) for axis, default in AXIS_DEFAULTS.items()} | matrix.axes | target.axes
 
 
-def _duplicates(planned: Sequence[Cell], place: Place) -> Iterator[Problem]:
+def _duplicates(planned: Sequence[Cell], place: FilePlace) -> Iterator[Problem]:
     # Every cell has all its axes, so equal ids mean equal cells, and ids are cheaper to compare.
     if len(set(planned)) == len(planned):
         return

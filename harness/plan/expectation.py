@@ -7,9 +7,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.errors import Problem
-from harness.core.structure import OPTION, Place
+from harness.core.structure import OPTION, FilePlace
 from harness.core.verdict import Family, Verdict
-from harness.plan.selector import Selector, SelectorTable, Text, one_or_more, selector_from
+from harness.plan.selector import Selector, SelectorTable, SelectorText, one_or_more, selector_from
 from harness.plan.surroundings import Surroundings
 from harness.plan.where import Where, WhereTable, holds, where_from
 
@@ -32,7 +32,7 @@ class ExpectTable(SelectorTable, kw_only=True):
             "`unclean_exit` is that of a target, in an entry of its own that selects by target or provider."
         ),
     ]
-    reason: Annotated[Text, Meta(description="Why, or a link to it.")]
+    reason: Annotated[SelectorText, Meta(description="Why, or a link to it.")]
     fault: Annotated[str, Meta(description="Id of the fault, if `ep-harness triage` has found it.")] = ""
     where: Annotated[
         WhereTable | UnsetType,
@@ -79,7 +79,7 @@ def expectation_from(entry: dict[str, Any]) -> Expectation:
     )
 
 
-def exit_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
+def exit_problems(entry: dict[str, Any], place: FilePlace) -> Iterator[Problem]:
     """Yield contradictions in an entry about the ends of a target's processes."""
     written = entry.get("verdict")
     verdicts = [written] if isinstance(written, str) else written if isinstance(written, list) else []

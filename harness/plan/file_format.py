@@ -10,15 +10,15 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.model_settings import ModelSettings, Size
+from harness.core.model_settings import ModelSettings, SettingSize
 from harness.core.precision import AS_IS, CONVERSIONS
+from harness.core.run_work import WORK_LIMIT
 from harness.core.structure import OPTION
-from harness.core.work import WORK_LIMIT
 from harness.plan.expectation import ExpectTable
 from harness.plan.places_entry import PlacesTable, PlaceTable, VariableName
 from harness.plan.runs_entry import LatencyTable, RepeatTable, Seconds
-from harness.plan.scenarios import Scenario, Scenarios
-from harness.plan.selector import OneOrMore, Scalar, SelectorTable, Text, Texts
+from harness.plan.scenarios import ScenarioName, Scenarios
+from harness.plan.selector import OneOrMore, SelectorTable, SelectorText, SelectorValue, Texts
 from harness.plan.tolerance_entry import ToleranceItem
 
 _MOST_MIB = 1 << 24
@@ -46,7 +46,7 @@ _TargetName = Annotated[
 class AxesTable(msgspec.Struct, kw_only=True):
     """The varied dimensions; the product of all lists is taken."""
 
-    option_type: ClassVar[Any] = Annotated[list[Scalar], Meta(min_length=1)]
+    option_type: ClassVar[Any] = Annotated[list[SelectorValue], Meta(min_length=1)]
 
     precision: Annotated[
         Annotated[list[_Precision], Meta(min_length=1)] | UnsetType,
@@ -66,7 +66,7 @@ class AxesTable(msgspec.Struct, kw_only=True):
         Meta(description="Execution mode of the session."),
     ] = UNSET
     scenario: Annotated[
-        Annotated[list[Scenario], Meta(min_length=1)] | UnsetType,
+        Annotated[list[ScenarioName], Meta(min_length=1)] | UnsetType,
         Meta(description="How the session is made and run."),
     ] = UNSET
 
@@ -74,14 +74,14 @@ class AxesTable(msgspec.Struct, kw_only=True):
 class ModelsTable(msgspec.Struct, kw_only=True):
     """Which models run."""
 
-    suites: Annotated[list[Text], Meta(description="Built-in suites, by name.")] = []
+    suites: Annotated[list[SelectorText], Meta(description="Built-in suites, by name.")] = []
     folders: Annotated[
-        list[Text],
+        list[SelectorText],
         Meta(description="Folders of models, relative to the matrix file: every *.onnx below."),
     ] = []
-    exclude: Annotated[list[Text], Meta(description="Globs on suite/model that leave the plan.")] = []
+    exclude: Annotated[list[SelectorText], Meta(description="Globs on suite/model that leave the plan.")] = []
     dimensions: Annotated[
-        dict[Text, Size],
+        dict[SelectorText, SettingSize],
         Meta(description="Symbolic dimension -> its length, for models whose inputs are generated."),
     ] = {}
 
@@ -101,14 +101,17 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
         Texts | UnsetType, Meta(description="Requirements of an environment to build for it.")
     ] = UNSET
     python_version: Annotated[
-        Text | UnsetType,
+        SelectorText | UnsetType,
         Meta(description='Beside `packages`: which Python, such as "3.11". Without it the harness\'s own.'),
     ] = UNSET
     python: Annotated[
-        Text | UnsetType, Meta(description="An interpreter, by path or name; beside `ssh` one over there.")
+        SelectorText | UnsetType,
+        Meta(description="An interpreter, by path or name; beside `ssh` one over there."),
     ] = UNSET
-    ssh: Annotated[Text | UnsetType, Meta(description="A machine reached by ssh: user@host.")] = UNSET
-    command: Annotated[Text | UnsetType, Meta(description="Any command that ends in a Python.")] = UNSET
+    ssh: Annotated[SelectorText | UnsetType, Meta(description="A machine reached by ssh: user@host.")] = UNSET
+    command: Annotated[SelectorText | UnsetType, Meta(description="Any command that ends in a Python.")] = (
+        UNSET
+    )
     channel: Annotated[
         Literal["binary", "line", "socket"] | UnsetType,
         Meta(
@@ -118,14 +121,14 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
         ),
     ] = UNSET
     node: Annotated[
-        Text | UnsetType,
+        SelectorText | UnsetType,
         Meta(
             description='Node.js in place of a Python: which version, such as "20", or its path. '
             "`packages` are then those of npm, such as onnxruntime-node@1.30.0."
         ),
     ] = UNSET
     browser: Annotated[
-        Text | UnsetType,
+        SelectorText | UnsetType,
         Meta(
             description='A browser in place of a Python: "chromium", "chrome", "edge", or its path. '
             "`packages` are then those of npm, such as onnxruntime-web@1.30.0."
@@ -179,13 +182,15 @@ class TargetTable(msgspec.Struct, kw_only=True):
         OneOrMore, Meta(description="Execution provider, or a chain of them with the preferred one first.")
     ]
     plugin: Annotated[
-        Text | UnsetType,
+        SelectorText | UnsetType,
         Meta(description="Plugin EP: a package with get_library_path(), or a library's path."),
     ] = UNSET
-    device: Annotated[dict[Text, Scalar], Meta(description="Device filter; every entry must match.")] = {}
-    options: Annotated[dict[Text, Scalar], Meta(description="Provider options.")] = {}
+    device: Annotated[
+        dict[SelectorText, SelectorValue], Meta(description="Device filter; every entry must match.")
+    ] = {}
+    options: Annotated[dict[SelectorText, SelectorValue], Meta(description="Provider options.")] = {}
     precisions: Annotated[
-        dict[Text, dict[Text, Scalar]],
+        dict[SelectorText, dict[SelectorText, SelectorValue]],
         Meta(
             description="Precision modes of a provider that the catalogue does not have: name -> the "
             "provider options that choose it; `ep:<name>` on the axis."
@@ -195,7 +200,8 @@ class TargetTable(msgspec.Struct, kw_only=True):
         bool, Meta(description="Whether options pass unchecked that the catalogue does not know or refuses.")
     ] = False
     env: Annotated[
-        dict[VariableName, Scalar], Meta(description="Environment variables set before the process starts.")
+        dict[VariableName, SelectorValue],
+        Meta(description="Environment variables set before the process starts."),
     ] = {}
     runtime: Annotated[
         RuntimeTable,

@@ -65,7 +65,9 @@ def valid_precisions(provider: str) -> tuple[str, ...]:
     return tuple(EP + mode.name for mode in known.precision_modes) if known else ()
 
 
-def why_not(provider: str, precision: str, device: Mapping[str, str], *, plugin: bool, release: str) -> str:
+def why_not_tried(
+    provider: str, precision: str, device: Mapping[str, str], *, plugin: bool, release: str
+) -> str:
     """Return why a target cannot compute in a precision, in one line; empty if it can be tried.
 
     The provider is the first of its chain. The release of onnxruntime is empty if unknown.

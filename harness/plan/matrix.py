@@ -11,9 +11,9 @@ from harness.core.errors import UsageError, valid_names
 from harness.core.globs import Globs
 from harness.core.model_settings import ModelSettings
 from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.structure import Place, deviations
+from harness.core.structure import FilePlace, deviations
 from harness.core.toml_text import toml_table
-from harness.plan.baseline import Baseline
+from harness.plan.baselines import Baseline
 from harness.plan.consistency import contradictions
 from harness.plan.expectation import Expectation, expectation_from
 from harness.plan.file_format import MatrixFile
@@ -31,7 +31,7 @@ from harness.plan.target import Target, axes_from, target_from
 from harness.plan.tolerance_entry import ToleranceEntry, tolerance_entry
 
 
-class Models(msgspec.Struct, frozen=True, kw_only=True):
+class ModelSelection(msgspec.Struct, frozen=True, kw_only=True):
     """Which models run; fields as in ``ModelsTable``. ``Matrix.folder_paths`` says where the folders are."""
 
     suites: tuple[str, ...] = ()
@@ -59,7 +59,7 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
 
     path: str
     schema: int
-    models: Models
+    models: ModelSelection
     model: tuple[ModelEntry, ...] = ()
     axes: dict[str, tuple[str, ...]] = {}
     scenarios: Scenarios = Scenarios()
@@ -101,7 +101,7 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
     Raises:
         UsageError: The matrix is invalid; see ``read_matrix``.
     """
-    place = Place(str(path))
+    place = FilePlace(str(path))
     folder = path.absolute().parent
     problems = [*deviations(table, msgspec.inspect.type_info(MatrixFile), place)]
     problems += contradictions(table, place, folder)
@@ -111,7 +111,7 @@ def matrix_from(table: dict[str, Any], path: Path) -> Matrix:
     return Matrix(
         path=str(path),
         schema=table["schema"],
-        models=msgspec.convert(table.get("models", {}), Models),
+        models=msgspec.convert(table.get("models", {}), ModelSelection),
         model=tuple(map(_model_entry, table.get("model", []))),
         axes=axes_from(axes),
         scenarios=msgspec.convert(table.get("scenarios", {}), Scenarios),
@@ -135,7 +135,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: It cannot be read, or is not TOML.
     """
-    place = Place(str(path))
+    place = FilePlace(str(path))
     try:
         return toml_table(read_regular(path, MOST_SETTINGS))
     except FileNotFoundError:
@@ -150,7 +150,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         problem = place.problem(f"cannot be read: {error.strerror}", hint)
     except tomllib.TOMLDecodeError as error:
         message, _, at = str(error).removesuffix(")").partition(" (at ")
-        problem = Place(str(path), at).problem(f"not TOML: {message}")
+        problem = FilePlace(str(path), at).problem(f"not TOML: {message}")
     except RecursionError:
         problem = place.problem("cannot be read: nested too deeply")
     except ValueError:

@@ -8,7 +8,7 @@ from harness.catalog.check_options import check_options
 from harness.catalog.provider import Provider
 from harness.core.errors import Problem, valid_names
 from harness.core.precision import AS_IS, CONVERSIONS
-from harness.core.structure import OPTION, Place, shown
+from harness.core.structure import OPTION, FilePlace, shown
 from harness.plan.known_provider import (
     EP,
     OWN_PRECISIONS,
@@ -23,7 +23,7 @@ _SCALARS = (str, int, float)  # bool is an int
 
 
 def option_problems(
-    targets: Sequence[tuple[Place, dict[str, Any]]], axes: object, axes_place: Place
+    targets: Sequence[tuple[FilePlace, dict[str, Any]]], axes: object, axes_place: FilePlace
 ) -> Iterator[Problem]:
     """Yield options that are wrong according to the catalogue, in tables and axes.
 
@@ -52,7 +52,7 @@ def option_problems(
 
 
 def precision_problems(
-    values: object, place: Place, providers: Sequence[str], own: Sequence[str]
+    values: object, place: FilePlace, providers: Sequence[str], own: Sequence[str]
 ) -> Iterator[Problem]:
     """Yield values of a precision axis, for targets of some providers, that name a mode which none has.
 
@@ -72,7 +72,7 @@ def precision_problems(
         )
 
 
-def own_precision_problems(target: Mapping[str, Any], place: Place) -> Iterator[Problem]:
+def own_precision_problems(target: Mapping[str, Any], place: FilePlace) -> Iterator[Problem]:
     """Yield precision modes of a target that have no known meaning, or that the catalogue already has."""
     own = _table(target.get("precisions"))
     provider = known_provider(target.get("provider"))
@@ -87,7 +87,7 @@ def own_precision_problems(target: Mapping[str, Any], place: Place) -> Iterator[
 
 
 def _in_option(
-    provider: Provider, target: Mapping[str, Any], where: Place, key: str, value: object
+    provider: Provider, target: Mapping[str, Any], where: FilePlace, key: str, value: object
 ) -> Iterator[Problem]:
     if not isinstance(value, _SCALARS) or "\0" in str(value):
         return  # ``deviations`` reports it
@@ -105,7 +105,7 @@ def _in_option(
             yield where.problem(finding.what, hint)
 
 
-def _on_axes(axes: Mapping[str, Any], place: Place) -> Iterator[tuple[Place, Place, str, object]]:
+def _on_axes(axes: Mapping[str, Any], place: FilePlace) -> Iterator[tuple[FilePlace, FilePlace, str, object]]:
     """Yield for each value of an option axis: place of the axis, place of the value, option key, value."""
     for axis, values in axes.items():
         if axis.startswith(OPTION) and axis != OPTION and isinstance(values, list):

@@ -9,18 +9,17 @@ import msgspec
 from msgspec import inspect
 
 from harness.core.errors import Problem, UsageError
-from harness.core.structure import Place as Where
-from harness.core.structure import deviations
+from harness.core.structure import FilePlace, deviations
 from harness.plan.places_entry import IN_WORDS, PATTERN, PlacesTable, PlaceTable, WayTable
 from harness.plan.selector import text
 
 NUMBERED = "place-{n}"
 """The name of a counted place if the matrix gives none."""
 
-NUMBER, NAME = "{n}", "{name}"
+_NUMBER, NAME = "{n}", "{name}"
 """Placeholders for the number of a counted place, and for its name in a command."""
 
-MOST = 10000
+_MOST = 10000
 """Places of a target."""
 
 _SOURCES = ("each", "count", "file", "list")
@@ -97,19 +96,19 @@ def places_of_json(data: bytes, where: str) -> tuple[Place, ...]:
         values = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageError.at(where, f"it is no JSON: {str(error)[:100]}", _EXAMPLE) from error
-    place = Where(where)
+    place = FilePlace(where)
     kind = inspect.type_info(list[PlaceTable])
     problems = [*deviations(values, kind, place)]
     if not problems:
         problems = [*place_problems(values, place)]
-    if not problems and not 0 < len(values) <= MOST:
-        problems = [Problem(where=where, what=f"got {len(values):,} places", hint=f"list 1 to {MOST:,}")]
+    if not problems and not 0 < len(values) <= _MOST:
+        problems = [Problem(where=where, what=f"got {len(values):,} places", hint=f"list 1 to {_MOST:,}")]
     if problems:
         raise UsageError(*problems)
     return tuple(map(_place, values))
 
 
-def places_problems(written: object, place: Where) -> Iterator[Problem]:
+def places_problems(written: object, place: FilePlace) -> Iterator[Problem]:
     """Yield contradictions in ``places`` of a target; values of a wrong type are skipped."""
     if isinstance(written, list):
         yield from place_problems(written, place)
@@ -122,10 +121,10 @@ def places_problems(written: object, place: Where) -> Iterator[Problem]:
     if "name" in written and "count" not in written:
         yield place.key("name").problem("this has no effect without `count`", "remove it")
     name = written.get("name", NUMBERED)
-    if "count" in written and isinstance(name, str) and NUMBER not in name and written["count"] != 1:
+    if "count" in written and isinstance(name, str) and _NUMBER not in name and written["count"] != 1:
         what = f"all places would have the name {name!r}"
-        yield place.key("name").problem(what, f'add {NUMBER}: "{name}-{NUMBER}"')
-    if "count" in written and isinstance(name, str) and not re.fullmatch(PATTERN, name.replace(NUMBER, "1")):
+        yield place.key("name").problem(what, f'add {_NUMBER}: "{name}-{_NUMBER}"')
+    if "count" in written and isinstance(name, str) and not re.fullmatch(PATTERN, name.replace(_NUMBER, "1")):
         yield place.key("name").problem(f"got {name!r}", f"use {IN_WORDS}")
     if "release" in written and "acquire" not in written:
         what = "a place that was not acquired would be released"
@@ -137,7 +136,7 @@ def places_problems(written: object, place: Where) -> Iterator[Problem]:
     yield from place_problems(written.get("each"), place.key("each"))
 
 
-def place_problems(values: object, place: Where) -> Iterator[Problem]:
+def place_problems(values: object, place: FilePlace) -> Iterator[Problem]:
     """Yield contradictions in a list of places, and repeated names."""
     seen: set[str] = set()
     for index, one in enumerate(values if isinstance(values, list) else ()):
@@ -152,7 +151,7 @@ def place_problems(values: object, place: Where) -> Iterator[Problem]:
         seen.add(name if isinstance(name, str) else "")
 
 
-def _way_problems(table: dict[str, Any], place: Where) -> Iterator[Problem]:
+def _way_problems(table: dict[str, Any], place: FilePlace) -> Iterator[Problem]:
     if "ssh" in table and "command" in table:
         yield place.problem("got ssh and command, which exclude each other", "keep one of them")
     for key, needed in (("python", ("ssh",)), ("channel", ("ssh", "command"))):
@@ -171,7 +170,7 @@ def _place(written: Mapping[str, Any], shared: Mapping[str, Any] | None = None) 
 
 def _numbered(value: Any, number: int) -> Any:
     if isinstance(value, str):
-        return value.replace(NUMBER, str(number))
+        return value.replace(_NUMBER, str(number))
     if isinstance(value, Mapping):
         return {key: _numbered(each, number) for key, each in value.items()}
     return value

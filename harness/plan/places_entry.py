@@ -6,7 +6,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from harness.plan.runs_entry import Seconds
-from harness.plan.selector import Scalar, Text, Texts
+from harness.plan.selector import SelectorText, SelectorValue, Texts
 
 PATTERN = r"[A-Za-z0-9][A-Za-z0-9._+=/-]{0,62}"
 IN_WORDS = "up to 63 letters, digits and ._+=/-"
@@ -20,18 +20,23 @@ VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text wit
 class WayTable(msgspec.Struct, kw_only=True):
     """How a place is reached; without `ssh` and `command` it is the target's own runtime."""
 
-    ssh: Annotated[Text | UnsetType, Meta(description="A machine reached by ssh: user@host.")] = UNSET
-    command: Annotated[Text | UnsetType, Meta(description="Any command that ends in a Python.")] = UNSET
-    python: Annotated[Text | UnsetType, Meta(description="Beside `ssh`: the Python over there.")] = UNSET
+    ssh: Annotated[SelectorText | UnsetType, Meta(description="A machine reached by ssh: user@host.")] = UNSET
+    command: Annotated[SelectorText | UnsetType, Meta(description="Any command that ends in a Python.")] = (
+        UNSET
+    )
+    python: Annotated[SelectorText | UnsetType, Meta(description="Beside `ssh`: the Python over there.")] = (
+        UNSET
+    )
     channel: Annotated[
         Literal["binary", "line", "socket"] | UnsetType,
         Meta(description="Beside `ssh` or `command`: as in `runtime`."),
     ] = UNSET
     env: Annotated[
-        dict[VariableName, Scalar], Meta(description="Environment variables besides the target's.")
+        dict[VariableName, SelectorValue], Meta(description="Environment variables besides the target's.")
     ] = {}
     device: Annotated[
-        dict[Text, Scalar], Meta(description="Entries of the device filter besides the target's.")
+        dict[SelectorText, SelectorValue],
+        Meta(description="Entries of the device filter besides the target's."),
     ] = {}
 
 
@@ -52,10 +57,12 @@ class PlacesTable(WayTable, kw_only=True):
         Meta(description="So many places of one kind; `{n}` in their keys is 1 to `count`."),
     ] = UNSET
     name: Annotated[
-        Text | UnsetType, Meta(description='Beside `count`: their names, with `{n}`; "place-{n}" without it.')
+        SelectorText | UnsetType,
+        Meta(description='Beside `count`: their names, with `{n}`; "place-{n}" without it.'),
     ] = UNSET
     file: Annotated[
-        Text | UnsetType, Meta(description="A JSON file with a list of places, relative to the matrix file.")
+        SelectorText | UnsetType,
+        Meta(description="A JSON file with a list of places, relative to the matrix file."),
     ] = UNSET
     list: Annotated[
         Texts | UnsetType,

@@ -9,16 +9,16 @@ import msgspec
 from msgspec import UNSET
 
 from harness.core.cell import Cell
-from harness.core.delivered import delivered_precision
+from harness.core.compute_share import share_on_ep
+from harness.core.delivered_precision import delivered_precision
 from harness.core.errors import Problem, UsageError
 from harness.core.facts import Placement
 from harness.core.globs import glob_matcher
 from harness.core.model_settings import ModelSettings
 from harness.core.output_metrics import OutputMetrics
 from harness.core.run_info import ShardInfo
-from harness.core.share import share_on_ep
 from harness.core.verdict import Verdict
-from harness.plan.baseline import Fit, fitting, with_baseline
+from harness.plan.baselines import BaselineFit, fitting, with_baseline
 from harness.plan.expectation import Expectation, applying
 from harness.plan.matrix import Matrix
 from harness.plan.runs_entry import (
@@ -114,7 +114,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
             return found, unknown
         return with_baseline(found, cell.id, fit, share_on_ep(placement)), unknown
 
-    def fit(self, target: str, environment: Mapping[str, Any]) -> Fit | None:
+    def fit(self, target: str, environment: Mapping[str, Any]) -> BaselineFit | None:
         """Return the baseline that fits a target in an environment; None in a run without baselines."""
         if self.matrix.baselines is UNSET:
             return None
@@ -198,7 +198,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         return Problem(where=f"--{key}", what=f"no {key} of the plan matches {glob!r}", hint=hint)
 
     @cached_property
-    def _fits(self) -> dict[str, tuple[Mapping[str, Any], Fit]]:
+    def _fits(self) -> dict[str, tuple[Mapping[str, Any], BaselineFit]]:
         """Target -> the last environment, and its answer."""
         return {}
 

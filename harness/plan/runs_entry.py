@@ -8,9 +8,9 @@ from msgspec import Meta
 
 from harness.core.cell import Cell
 from harness.core.errors import Problem
-from harness.core.latency import MOST_RUNS
+from harness.core.latency import MOST_TIMED_RUNS
 from harness.core.scenario import SCENARIOS
-from harness.core.structure import Place
+from harness.core.structure import FilePlace
 from harness.plan.selector import Selector, SelectorTable, selector_from
 
 REPEAT = "repeat."
@@ -27,9 +27,9 @@ class LatencyTable(SelectorTable, kw_only=True):
     """How the time of the selected cells' runs is measured; later entries win."""
 
     warm_up: Annotated[
-        int, Meta(ge=0, le=MOST_RUNS, description="Runs that do not count, before the others.")
+        int, Meta(ge=0, le=MOST_TIMED_RUNS, description="Runs that do not count, before the others.")
     ] = 10
-    repeats: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Runs that count, at most.")] = 100
+    repeats: Annotated[int, Meta(ge=1, le=MOST_TIMED_RUNS, description="Runs that count, at most.")] = 100
     budget_s: Annotated[
         Seconds,
         Meta(
@@ -41,8 +41,8 @@ class LatencyTable(SelectorTable, kw_only=True):
 class RepeatTable(SelectorTable, kw_only=True):
     """How often the selected cells are run, to see whether their results agree; later entries win."""
 
-    runs: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Runs in each session.")] = 10
-    sessions: Annotated[int, Meta(ge=1, le=MOST_RUNS, description="Sessions, one after the other.")] = 2
+    runs: Annotated[int, Meta(ge=1, le=MOST_TIMED_RUNS, description="Runs in each session.")] = 10
+    sessions: Annotated[int, Meta(ge=1, le=MOST_TIMED_RUNS, description="Sessions, one after the other.")] = 2
     bit_equal: Annotated[bool, Meta(description="Whether all of them have to give the same bits.")] = False
 
 
@@ -96,7 +96,7 @@ def repeat_axes(settings: RepeatSettings) -> tuple[tuple[str, str], ...]:
     )
 
 
-def repeat_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
+def repeat_problems(entry: dict[str, Any], place: FilePlace) -> Iterator[Problem]:
     """Yield what is wrong with a ``[[repeat]]`` entry whose values have the right types."""
     if entry.get("runs") == 1 == entry.get("sessions"):
         yield place.problem(

@@ -11,11 +11,11 @@ from harness.core.scenario import SCENARIOS
 from harness.core.ways import WAYS, TextSettings
 
 if TYPE_CHECKING:
-    Scenario = str
-    Way = str
+    ScenarioName = str
+    WayName = str
 else:
-    Scenario = Literal[tuple(SCENARIOS)]  # mypy accepts only literal types that are spelled out
-    Way = Literal[tuple(WAYS)]
+    ScenarioName = Literal[tuple(SCENARIOS)]  # mypy accepts only literal types that are spelled out
+    WayName = Literal[tuple(WAYS)]
 
 LONGEST = 1 << 17
 """Largest number of positions of a text; no model here has a larger context."""
@@ -65,7 +65,7 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the scenario ``generate``."""
 
     ways: Annotated[
-        list[Way], Meta(min_length=1, description="Ways to go through the text; all without it.")
+        list[WayName], Meta(min_length=1, description="Ways to go through the text; all without it.")
     ] = msgspec.field(default_factory=lambda: list(WAYS))
     length: Annotated[
         int, Meta(ge=2, le=LONGEST, description="Positions of the text, less if the model holds fewer.")

@@ -10,12 +10,12 @@ from msgspec import UNSET, Meta, UnsetType
 from harness.core.cell import Cell
 from harness.core.globs import Globs, glob_matcher
 
-Text = Annotated[str, Meta(min_length=1)]
-Texts = Annotated[list[Text], Meta(min_length=1)]
-OneOrMore = Text | Texts
+SelectorText = Annotated[str, Meta(min_length=1)]
+Texts = Annotated[list[SelectorText], Meta(min_length=1)]
+OneOrMore = SelectorText | Texts
 """A value of a file that is a text or a list of texts; ``one_or_more`` reads it."""
 
-Scalar = str | int | float | bool
+SelectorValue = str | int | float | bool
 
 TRUE_FALSE = ("1", "0")
 """Spelling of booleans for everything except options of catalogued providers."""
@@ -73,7 +73,7 @@ def one_or_more(value: str | Sequence[str]) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-def text(value: Scalar, booleans: tuple[str, str] = TRUE_FALSE) -> str:
+def text(value: SelectorValue, booleans: tuple[str, str] = TRUE_FALSE) -> str:
     """Return a TOML value as the text that an option or variable receives.
 
     ``booleans`` spells ``true`` and ``false``; for options ``Provider.true_false``: TensorRT reads ``True``,

@@ -12,8 +12,8 @@ from harness.catalog.option import PrecisionMode
 from harness.catalog.provider import Accuracy
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.precision import IN_MODEL
+from harness.core.run_work import WORK_LIMIT
 from harness.core.structure import OPTION
-from harness.core.work import WORK_LIMIT
 from harness.plan.file_format import RenewAfter, TargetTable, Timeouts
 from harness.plan.known_provider import (
     EP,
@@ -21,10 +21,10 @@ from harness.plan.known_provider import (
     known_provider,
     precision_mode,
     release_of,
-    why_not,
+    why_not_tried,
 )
 from harness.plan.places import Places, places_from
-from harness.plan.selector import TRUE_FALSE, Scalar, one_or_more, text
+from harness.plan.selector import TRUE_FALSE, SelectorValue, one_or_more, text
 
 LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
 """Suffixes that distinguish a library's file name from a package's name."""
@@ -69,7 +69,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         options: Provider options of the target; ``options_at`` adds those of a cell.
         precisions: Modes of a provider that the catalogue lacks: name -> the options that choose it.
         memory_limit_mb: Limit on the memory of a process, in MiB; None for no limit.
-        work_limit: Operations of one run up to which a model is run again; see ``harness.core.work``.
+        work_limit: Operations of one run up to which a model is run again; see ``harness.core.run_work``.
         places: Interchangeable runtimes; None for ``runtime`` alone.
         device_lock: Name of the device that sessions occupy; empty for none, None to derive it.
     """
@@ -160,7 +160,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         if self.precisions and precision.removeprefix(EP) in self.precisions:
             return ""
         known = known_provider(self.provider)
-        return why_not(
+        return why_not_tried(
             self.provider[0],
             precision,
             self.device,
@@ -169,7 +169,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-def target_from(table: Mapping[str, Any], folder: Path, axes: Mapping[str, Sequence[Scalar]]) -> Target:
+def target_from(
+    table: Mapping[str, Any], folder: Path, axes: Mapping[str, Sequence[SelectorValue]]
+) -> Target:
     """Return a target from its checked ``[[target]]``, and the table ``[axes]`` of the file.
 
     Relative paths of a local runtime start at ``folder``.
@@ -225,7 +227,7 @@ def with_mode(options: Mapping[str, str], chosen: Mapping[str, str]) -> dict[str
 
 
 def axes_from(
-    table: Mapping[str, Sequence[Scalar]], booleans: tuple[str, str] = TRUE_FALSE
+    table: Mapping[str, Sequence[SelectorValue]], booleans: tuple[str, str] = TRUE_FALSE
 ) -> dict[str, tuple[str, ...]]:
     """Return axis -> values as text, in the order of the file."""
     return {axis: tuple(text(value, booleans) for value in values) for axis, values in table.items()}
@@ -287,5 +289,5 @@ def from_here(path: str, folder: Path | None) -> str:
     return str(folder / path) if folder is not None and is_library(path) else path
 
 
-def _texts(table: Mapping[str, Scalar], booleans: tuple[str, str] = TRUE_FALSE) -> dict[str, str]:
+def _texts(table: Mapping[str, SelectorValue], booleans: tuple[str, str] = TRUE_FALSE) -> dict[str, str]:
     return {key: text(value, booleans) for key, value in table.items()}

@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, UnsetType
 from harness.core.errors import Problem
 from harness.core.noise import DEFAULT_LIMITS, NoiseLimits
 from harness.core.policy import DEFAULT_STEPS, Policy
-from harness.core.structure import Place
+from harness.core.structure import FilePlace
 from harness.core.tolerance import Tolerance
 from harness.plan.selector import Selector, SelectorTable, selector_from
 
@@ -112,7 +112,7 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
         return Tolerance(rtol=self.rtol, atol=self.atol)
 
 
-def tolerance_problems(entry: dict[str, Any], place: Place) -> Iterator[Problem]:
+def tolerance_problems(entry: dict[str, Any], place: FilePlace) -> Iterator[Problem]:
     """Yield what is wrong with an entry as a whole, whatever its values are."""
     given = [key for key in _FIXED if key in entry]
     if "noise" in entry and given:

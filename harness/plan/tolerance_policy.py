@@ -12,7 +12,7 @@ from harness.core.errors import Problem, UsageError
 from harness.core.metrics import ATOL_GRID
 from harness.core.policy import Policy
 from harness.core.record import Record
-from harness.core.structure import Place, deviations
+from harness.core.structure import FilePlace, deviations
 from harness.plan.matrix import read_toml
 from harness.plan.selector import LastMatch
 from harness.plan.tolerance_entry import (
@@ -24,7 +24,7 @@ from harness.plan.tolerance_entry import (
 )
 
 
-class PolicyFile(msgspec.Struct, kw_only=True):
+class TolerancePolicyFile(msgspec.Struct, kw_only=True):
     """The whole file."""
 
     schema: Annotated[Literal[1], Meta(description="Version of the file format.")]
@@ -39,8 +39,8 @@ def load_policy(path: Path) -> tuple[ToleranceEntry, ...]:
             values of ``atol``. The error has every problem.
     """
     table = read_toml(path)
-    place = Place(str(path))
-    problems = [*deviations(table, msgspec.inspect.type_info(PolicyFile), place)]
+    place = FilePlace(str(path))
+    problems = [*deviations(table, msgspec.inspect.type_info(TolerancePolicyFile), place)]
     if not problems:
         here = place.key("tolerance")
         for index, entry in enumerate(table["tolerance"]):
@@ -52,7 +52,7 @@ def load_policy(path: Path) -> tuple[ToleranceEntry, ...]:
     return tuple(tolerance_entry(entry) for entry in table["tolerance"])
 
 
-def _without_record(entries: list[dict[str, Any]], place: Place) -> Iterator[Problem]:
+def _without_record(entries: list[dict[str, Any]], place: FilePlace) -> Iterator[Problem]:
     """Yield settings that a matrix may have but that cannot be judged from records."""
     valid = ", ".join(f"{atol:g}" for atol in ATOL_GRID)
     for index, entry in enumerate(entries):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.core.cell import Cell
 from harness.core.errors import Problem, valid_names
 from harness.core.globs import Globs
-from harness.core.structure import OPTION, Place
+from harness.core.structure import OPTION, FilePlace
 from harness.plan.matrix import Matrix
 from harness.plan.selector import Selector, SelectorIndex, model_matcher, selector_from
 
@@ -19,7 +19,7 @@ def unmatched_entries(
 ) -> Iterator[Problem]:
     """Yield a problem for each selector of a section that matches none of the cells."""
     for bit in SelectorIndex(selectors, matrix.first_providers).idle(planned) if selectors else ():
-        place = Place(matrix.path).key(section).item(bit)
+        place = FilePlace(matrix.path).key(section).item(bit)
         yield _unmatched(place, selectors[bit], planned, matrix.first_providers)
 
 
@@ -30,15 +30,15 @@ def unmatched_model_globs(
 
     ``wanted`` has the models of each suite that ``models.exclude`` leaves.
     """
-    excluding = Place(matrix.path).key("models").key("exclude")
+    excluding = FilePlace(matrix.path).key("models").key("exclude")
     for index, glob in enumerate(matrix.models.exclude):
         yield from _unmatched_glob(excluding.item(index), (glob,), models)
     for index, entry in enumerate(matrix.model):
-        place = Place(matrix.path).key("model").item(index).key("model")
+        place = FilePlace(matrix.path).key("model").item(index).key("model")
         yield from _unmatched_glob(place, entry.models, wanted)
 
 
-def _unmatched_glob(place: Place, globs: Globs, models: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+def _unmatched_glob(place: FilePlace, globs: Globs, models: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
     matches = model_matcher(globs)
     if not any(matches(suite, model) for suite, names in models.items() for model in names):
         known = dict.fromkeys(
@@ -56,7 +56,7 @@ def nearest_names(key: str, globs: Globs, planned: Sequence[Cell], providers: Ma
 
 
 def _unmatched(
-    place: Place, selector: Selector, planned: Sequence[Cell], providers: Mapping[str, str]
+    place: FilePlace, selector: Selector, planned: Sequence[Cell], providers: Mapping[str, str]
 ) -> Problem:
     parts = {"suite": selector.suite, "model": selector.model, "target": selector.target}
     parts |= {"provider": selector.provider, **dict(selector.axes)}

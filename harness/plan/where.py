@@ -7,12 +7,12 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.delivered import DELIVERED
+from harness.core.delivered_precision import DELIVERED
 from harness.core.errors import Problem, valid_names
 from harness.core.globs import Globs, glob_matcher
-from harness.core.structure import Place
+from harness.core.structure import FilePlace
 from harness.core.version_range import EXAMPLE, version_range
-from harness.plan.selector import OneOrMore, Text, one_or_more
+from harness.plan.selector import OneOrMore, SelectorText, one_or_more
 from harness.plan.surroundings import SYSTEMS, Surroundings
 
 _X86 = (
@@ -23,7 +23,7 @@ _ARM = ("asimd", "asimdhp", "asimddp", "bf16", "i8mm", "sve", "sve2", "svebf16",
 FEATURES = (*_X86, *_ARM)
 """Features of processors that an agent reports: those that change numerics, by their names in Linux."""
 
-NOT = "!"
+NEGATION = "!"
 _VERSIONS = ("onnxruntime", "ep_version")
 _DRIVER = re.compile(r"(?:([A-Za-z_][\w-]*)\s*)?(.*)", re.DOTALL)
 
@@ -32,14 +32,14 @@ class WhereTable(msgspec.Struct, kw_only=True):
     """Conditions on the target that ran, all of which must hold; `run.json` has its fingerprint."""
 
     onnxruntime: Annotated[
-        Text | UnsetType, Meta(description=f'Versions of onnxruntime, such as "{EXAMPLE}".')
+        SelectorText | UnsetType, Meta(description=f'Versions of onnxruntime, such as "{EXAMPLE}".')
     ] = UNSET
     ep_version: Annotated[
-        Text | UnsetType,
+        SelectorText | UnsetType,
         Meta(description="Versions of the plugin, or of the runtime that the provider is built into."),
     ] = UNSET
     driver: Annotated[
-        Text | UnsetType,
+        SelectorText | UnsetType,
         Meta(description='Versions of any driver, or of the one named before: ">=550", "nvidia >=550".'),
     ] = UNSET
     device: Annotated[
@@ -89,7 +89,7 @@ def where_from(table: Mapping[str, Any]) -> Where:
     return Where(**values)
 
 
-def where_problems(table: object, place: Place) -> Iterator[Problem]:
+def where_problems(table: object, place: FilePlace) -> Iterator[Problem]:
     """Yield what is wrong with the values of a table; values of a wrong type are left to ``deviations``."""
     if not isinstance(table, dict):
         return
@@ -105,7 +105,7 @@ def where_problems(table: object, place: Place) -> Iterator[Problem]:
     choices = {"os": tuple(dict.fromkeys(SYSTEMS.values())), "delivers": DELIVERED, "processor": FEATURES}
     for key, valid in choices.items():
         for here, value in _words(table.get(key), place.key(key)):
-            word = value.removeprefix(NOT) if key == "processor" else value
+            word = value.removeprefix(NEGATION) if key == "processor" else value
             if word not in valid:
                 yield here.problem(f"got {value!r}", valid_names(word, valid, limit=len(valid)))
 
@@ -137,7 +137,7 @@ def features_of(architecture: tuple[str, ...]) -> tuple[str, ...]:
     return next((features for name, features in families if name in architecture), FEATURES)
 
 
-def _words(value: object, place: Place) -> Iterator[tuple[Place, str]]:
+def _words(value: object, place: FilePlace) -> Iterator[tuple[FilePlace, str]]:
     if isinstance(value, str) and value:
         yield place, value
     elif isinstance(value, list):
@@ -175,7 +175,7 @@ def _features(wanted: tuple[str, ...], seen: Surroundings) -> bool | None:
     if seen.features is None:
         return None
     has = seen.features
-    return all((word.removeprefix(NOT) in has) is not word.startswith(NOT) for word in wanted)
+    return all((word.removeprefix(NEGATION) in has) is not word.startswith(NEGATION) for word in wanted)
 
 
 def _delivers(wanted: tuple[str, ...], delivered: str) -> bool:

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-MODEL = "model.onnx"
+CASE_MODEL = "model.onnx"
 _VALUE = re.compile(r"test_data_set_(\d+)/(input|output)_(\d+)\.pb")
 _NOISE = re.compile(r"noise/test_data_set_(\d+)-output_(\d+)\.npy")
 
 _Place = tuple[int, int, str]
 
-Files = Mapping[str, bytes]
+FileContents = Mapping[str, bytes]
 """Path relative to the folder of the case -> content."""
 
 
-class Digests(msgspec.Struct, frozen=True, kw_only=True):
+class CaseDigests(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 of the parts of a case; see ``ProfileCase``."""
 
     model: str
@@ -24,7 +24,7 @@ class Digests(msgspec.Struct, frozen=True, kw_only=True):
     golden: str
 
 
-def digests_of(files: Files) -> Digests:
+def digests_of(files: FileContents) -> CaseDigests:
     """Return the digests of a case's files.
 
     The digest of several files is that of ``sha256sum``'s output for them, ordered by role and numbers.
@@ -32,13 +32,13 @@ def digests_of(files: Files) -> Digests:
     Raises:
         ValueError: A file is missing, or has no place in a case.
     """
-    if MODEL not in files:
-        raise ValueError(f"it has no {MODEL}")
+    if CASE_MODEL not in files:
+        raise ValueError(f"it has no {CASE_MODEL}")
     inputs: list[_Place] = []
     outputs: list[_Place] = []
     noise: list[_Place] = []
     for name in files:
-        if name == MODEL:
+        if name == CASE_MODEL:
             continue
         if match := _VALUE.fullmatch(name):
             place = (int(match[1]), int(match[3]), name)
@@ -49,14 +49,14 @@ def digests_of(files: Files) -> Digests:
             raise ValueError(f"{name!r} has no place in a case")
     if not outputs:
         raise ValueError("it has no golden")
-    return Digests(
-        model=hashlib.sha256(files[MODEL]).hexdigest(),
+    return CaseDigests(
+        model=hashlib.sha256(files[CASE_MODEL]).hexdigest(),
         inputs=_digest_of(files, sorted(inputs)),
         golden=_digest_of(files, (*sorted(outputs), *sorted(noise))),
     )
 
 
-def by_case(files: Files, cases: Iterable[str]) -> dict[str, dict[str, bytes]]:
+def by_case(files: FileContents, cases: Iterable[str]) -> dict[str, dict[str, bytes]]:
     """Return the files of an archive by case.
 
     Raises:
@@ -81,9 +81,9 @@ def noise_file(data_set: int, leaf: int) -> str:
 def _case_of(path: str) -> str:
     """Return the folder of the case that a file of an archive belongs to."""
     parts = path.split("/")
-    return "/".join(parts[:-1] if parts[-1] == MODEL else parts[:-2])
+    return "/".join(parts[:-1] if parts[-1] == CASE_MODEL else parts[:-2])
 
 
-def _digest_of(files: Files, places: Iterable[_Place]) -> str:
+def _digest_of(files: FileContents, places: Iterable[_Place]) -> str:
     lines = (f"{hashlib.sha256(files[name]).hexdigest()}  {name}\n" for _, _, name in places)
     return hashlib.sha256("".join(lines).encode()).hexdigest()

@@ -17,7 +17,7 @@ from harness.core.json_schema import json_schema_of
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.data_files import data_root
 
-SCHEMA = 1
+PROFILE_SCHEMA = 1
 
 CORE = "core"
 """The feature of cases that every provider has to place and compute right; all others are extended."""
@@ -38,7 +38,7 @@ class Feature(msgspec.Struct, frozen=True, kw_only=True):
     meaning: str
 
 
-class Rules(msgspec.Struct, frozen=True, kw_only=True):
+class ProfileRules(msgspec.Struct, frozen=True, kw_only=True):
     """The limits by which a profile judges, frozen with it; an output fails if it exceeds both.
 
     Attributes:
@@ -67,7 +67,7 @@ class ProfileCase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         ops: Operator type -> nodes; the domain precedes it, such as ``com.microsoft.FusedMatMul``.
         types: Element types of inputs and outputs, sorted.
         opset: Version of ONNX's operators that it imports.
-        precision: Computing precision, a key of ``Rules.tolerances``.
+        precision: Computing precision, a key of ``ProfileRules.tolerances``.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     about: str
     archive: str
-    rules: Rules
+    rules: ProfileRules
     features: tuple[Feature, ...]
     cases: tuple[ProfileCase, ...]
 
@@ -161,9 +161,9 @@ def decode_profile(content: bytes) -> Profile:
         msgspec.MsgspecError: It is not a profile, or contradicts itself.
     """
     profile = msgspec.json.decode(content, type=Profile)
-    if profile.schema != SCHEMA:
+    if profile.schema != PROFILE_SCHEMA:
         raise msgspec.ValidationError(
-            f"the form has version {profile.schema}, and this harness reads {SCHEMA}"
+            f"the form has version {profile.schema}, and this harness reads {PROFILE_SCHEMA}"
         )
     features = {CORE, *(one.name for one in profile.features)}
     seen: set[tuple[str, str]] = set()

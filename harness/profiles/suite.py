@@ -11,16 +11,16 @@ from harness.core.policy import Policy
 from harness.core.tolerance import Tolerance
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.suite import Suite, SuiteSource
-from harness.profiles.archive import read_archive
 from harness.profiles.case_files import by_case, digests_of
 from harness.profiles.profile import (
     Profile,
     ProfileCase,
-    Rules,
+    ProfileRules,
     load_profile,
     profile_labels,
     profiles_folder,
 )
+from harness.profiles.profile_archive import read_profile_archive
 
 PROFILE = "profile:"
 """Before the label of a profile, in the name of its suite in a matrix."""
@@ -67,7 +67,7 @@ def suite_name(profile: Profile) -> str:
     return f"{profile.name}-{profile.version}"
 
 
-def policy_of_case(rules: Rules, case: ProfileCase) -> Policy:
+def policy_of_case(rules: ProfileRules, case: ProfileCase) -> Policy:
     """Return the policy by which a profile judges one of its cases.
 
     Nothing else has an influence: neither a matrix, nor the precision that a provider uses by default.
@@ -92,7 +92,7 @@ def checked_files(profile: Profile, archive: Path) -> dict[str, Mapping[str, byt
         content = archive.read_bytes()
         if hashlib.sha256(content).hexdigest() != profile.archive:
             raise ValueError("its SHA-256 is not the one that the profile names")  # noqa: TRY301
-        files = by_case(read_archive(content), {case.name for case in profile.cases})
+        files = by_case(read_profile_archive(content), {case.name for case in profile.cases})
         for case in profile.cases:
             found = digests_of(files[case.name])
             for part in found.__struct_fields__:

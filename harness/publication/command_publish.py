@@ -7,7 +7,7 @@ from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK
 from harness.core.errors import EXIT_UNEXPECTED as EXIT_REFUSED
 from harness.publication.gather import gather
-from harness.publication.site import write_publication
+from harness.publication.publisher_site import write_publication
 
 
 def publish(submissions: Path, out: Path, *, title: str, day: dt.date | None, signers: Path | None) -> int:

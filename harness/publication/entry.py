@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from harness.conformance.level import CaseResult, Result, Standing
+from harness.conformance.level import CaseResult, ProfileResult, Standing
 from harness.conformance.submission import Level, Statement
 from harness.profiles.profile import CORE
 from harness.report.figures import Share
@@ -29,7 +29,7 @@ _NUMBER = re.compile(r" device_id 0\b")
 """The number of a device without one."""
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class AcceptedSubmission(msgspec.Struct, frozen=True, kw_only=True):
     """A submission that verification did not refuse.
 
     Attributes:
@@ -44,7 +44,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     statement: Statement
-    result: Result
+    result: ProfileResult
     reasons: Mapping[str, str]
     files: Mapping[str, bytes]
     marks: tuple[str, ...] = ()

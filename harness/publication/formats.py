@@ -9,9 +9,9 @@ import msgspec
 from harness.conformance.submission import Level, Statement
 from harness.core.errors import one_line
 from harness.core.json_schema import json_schema_of
-from harness.core.text import visible
-from harness.publication.entry import Entry
-from harness.publication.gather import Gathered, Refused
+from harness.core.visible_text import visible
+from harness.publication.entry import AcceptedSubmission
+from harness.publication.gather import Gathered, RefusedSubmission
 from harness.publication.lines import line_id
 from harness.report.badge import Badge
 
@@ -52,17 +52,17 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     simulated: str = ""
 
 
-class DataFile(msgspec.Struct, frozen=True, kw_only=True):
+class PublicationData(msgspec.Struct, frozen=True, kw_only=True):
     """Contents of ``data.json``; the newest submission first."""
 
     schema: Literal[1]
     submissions: tuple[Published, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedSubmission, ...]
 
 
-def data_of(gathered: Gathered) -> DataFile:
+def data_of(gathered: Gathered) -> PublicationData:
     """Return the contents of ``data.json``."""
-    return DataFile(
+    return PublicationData(
         schema=1,
         submissions=tuple(
             Published(
@@ -83,7 +83,7 @@ def data_of(gathered: Gathered) -> DataFile:
     )
 
 
-def shields(entry: Entry) -> Badge:
+def shields(entry: AcceptedSubmission) -> Badge:
     """Return the badge for shields.io."""
     return Badge(
         label=_label(entry),
@@ -92,7 +92,7 @@ def shields(entry: Entry) -> Badge:
     )
 
 
-def badge_svg(entry: Entry) -> str:
+def badge_svg(entry: AcceptedSubmission) -> str:
     """Return the badge as a self-contained picture."""
     label, message = _label(entry), _message(entry)
     left, right = (_CHAR_PX * len(text) + 10 for text in (label, message))
@@ -128,14 +128,14 @@ def atom(gathered: Gathered, title: str) -> str:
 
 def data_schema() -> dict[str, Any]:
     """Return the schema of ``data.json``: docs/reference/publication.schema.json."""
-    return json_schema_of(DataFile, "data.json")
+    return json_schema_of(PublicationData, "data.json")
 
 
-def _label(entry: Entry) -> str:
+def _label(entry: AcceptedSubmission) -> str:
     return one_line(visible(entry.profile), 40)
 
 
-def _message(entry: Entry) -> str:
+def _message(entry: AcceptedSubmission) -> str:
     marked = ", marked" if entry.marks else ""
     simulated = ", simulated" if entry.simulated else ""
     return f"{entry.word} {entry.share.count}/{entry.share.total}{simulated}{marked}"

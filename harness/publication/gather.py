@@ -7,20 +7,20 @@ from pathlib import Path
 
 import msgspec
 
-from harness.conformance.level import Result, Standing, case_key
-from harness.conformance.submission import RUN, STATEMENT
-from harness.conformance.verify.finding import Finding, Weight
+from harness.conformance.level import ProfileResult, Standing, case_key
+from harness.conformance.submission import STATEMENT, SUBMITTED_RUN
+from harness.conformance.verify.finding import Finding, FindingWeight
 from harness.conformance.verify.opening import submissions_in
-from harness.conformance.verify.verify import Verification, verify
+from harness.conformance.verify.verification import Verification, verify_submissions
 from harness.core.errors import UsageError
 from harness.core.run_info import RunInfo
 from harness.plan.surroundings import surroundings_of
 from harness.profiles.profile import Profile
-from harness.publication.entry import Entry
+from harness.publication.entry import AcceptedSubmission
 from harness.report.merge import target_settings
 
 
-class Refused(msgspec.Struct, frozen=True, kw_only=True):
+class RefusedSubmission(msgspec.Struct, frozen=True, kw_only=True):
     """A submission that is not published: its folder or file, and why."""
 
     source: str
@@ -35,8 +35,8 @@ class Gathered(msgspec.Struct, frozen=True, kw_only=True):
         profiles: Label -> profile of every entry, sorted by label.
     """
 
-    entries: tuple[Entry, ...]
-    refused: tuple[Refused, ...]
+    entries: tuple[AcceptedSubmission, ...]
+    refused: tuple[RefusedSubmission, ...]
     profiles: Mapping[str, Profile]
 
 
@@ -49,24 +49,24 @@ def gather(
     ``profiles`` is the folder of the published profiles; the shipped ones by default.
 
     Raises:
-        UsageError: There is no such folder, or no submission in it; or as ``verify`` does.
+        UsageError: There is no such folder, or no submission in it; or as ``verify_submissions`` does.
     """
     if not folder.is_dir():
         raise UsageError.at(folder, "there is no such folder")
-    entries: dict[str, Entry] = {}
+    entries: dict[str, AcceptedSubmission] = {}
     known: dict[str, Profile] = {}
-    refused: list[Refused] = []
-    done = verify(submissions_in(folder), signers=signers, now=now, profiles=profiles)
+    refused: list[RefusedSubmission] = []
+    done = verify_submissions(submissions_in(folder), signers=signers, now=now, profiles=profiles)
     # Of two submissions with one statement the signed one counts: a copy without the signature must not
     # replace it.
     for one in sorted(done, key=lambda each: not each.signer):
         found = _entry(one)
-        if isinstance(found, Entry) and one.profile is not None:
+        if isinstance(found, AcceptedSubmission) and one.profile is not None:
             if entries.setdefault(found.id, found).files == found.files:
                 known[one.profile.label] = one.profile
                 continue
             found = "another submission has the same statement, with other files"
-        refused.append(Refused(source=one.name, reason=str(found)))
+        refused.append(RefusedSubmission(source=one.name, reason=str(found)))
     if not entries and not refused:
         hint = "a submission is a folder with statement.json, or a zip"
         raise UsageError.at(folder, "there is no submission in it", hint)
@@ -74,20 +74,20 @@ def gather(
     return Gathered(entries=tuple(newest), refused=tuple(refused), profiles=dict(sorted(known.items())))
 
 
-def _entry(one: Verification) -> Entry | str:
+def _entry(one: Verification) -> AcceptedSubmission | str:
     """Return the entry of a submission, or why there is none."""
-    refusal = next((_told(each) for each in one.findings if each.weight is Weight.REFUSED), "")
+    refusal = next((_told(each) for each in one.findings if each.weight is FindingWeight.REFUSED), "")
     if refusal or one.statement is None or one.result is None:
         return refusal or "it cannot be read"
-    run = msgspec.json.decode(one.files[RUN], type=RunInfo)
-    return Entry(
+    run = msgspec.json.decode(one.files[SUBMITTED_RUN], type=RunInfo)
+    return AcceptedSubmission(
         id=hashlib.sha256(one.files[STATEMENT]).hexdigest()[:16],
         statement=one.statement,
         result=one.result,
         reasons=_reasons(one, one.result),
         files=one.files,
-        marks=tuple(_told(each) for each in one.findings if each.weight is Weight.MARKED),
-        notes=tuple(_told(each) for each in one.findings if each.weight is Weight.NOTED),
+        marks=tuple(_told(each) for each in one.findings if each.weight is FindingWeight.MARKED),
+        notes=tuple(_told(each) for each in one.findings if each.weight is FindingWeight.NOTED),
         has_plugin=any("plugin" in target for target in run.targets.values()),
         signer=one.signer,
         simulated=_simulated(run, one.statement.environment.provider),
@@ -105,7 +105,7 @@ def _simulated(run: RunInfo, provider: str) -> str:
     return ""
 
 
-def _reasons(one: Verification, result: Result) -> dict[str, str]:
+def _reasons(one: Verification, result: ProfileResult) -> dict[str, str]:
     told = {case_key(record): record.reason for record in one.records}
     return {
         each.label: told.get(each.case.key, "")

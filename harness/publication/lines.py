@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from harness.conformance.level import Standing
-from harness.publication.entry import Entry
+from harness.publication.entry import AcceptedSubmission
 
 
 class Version(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +23,7 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
 
     label: str
     onnxruntime: str
-    entries: Mapping[str, tuple[Entry, ...]]
+    entries: Mapping[str, tuple[AcceptedSubmission, ...]]
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,10 +37,10 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
 
     id: str
     versions: tuple[Version, ...]
-    newest: Mapping[str, Entry]
+    newest: Mapping[str, AcceptedSubmission]
 
     @property
-    def one(self) -> Entry:
+    def one(self) -> AcceptedSubmission:
         """A submission of the newest version; device, options and vendor are the same in all."""
         return next(iter(self.versions[0].entries.values()))[0]
 
@@ -49,34 +49,34 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         """The newest version."""
         return self.versions[0]
 
-    def of_profile(self, label: str) -> tuple[Entry, ...]:
+    def of_profile(self, label: str) -> tuple[AcceptedSubmission, ...]:
         """Return the submissions of one profile, the newest version first."""
         return tuple(entry for version in self.versions for entry in version.entries.get(label, ()))
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
+class CaseChanges(msgspec.Struct, frozen=True, kw_only=True):
     """Cases that pass in one submission but not in an older one, and the reverse; by label."""
 
-    older: Entry
+    older: AcceptedSubmission
     gained: tuple[str, ...]
     lost: tuple[str, ...]
 
 
-def lines_of(entries: Iterable[Entry]) -> tuple[Line, ...]:
+def product_lines(entries: Iterable[AcceptedSubmission]) -> tuple[Line, ...]:
     """Return the lines, by vendor, product and signer; for equal names signed ones come first."""
-    found: dict[tuple[tuple[str, ...], bool, str], list[Entry]] = {}
+    found: dict[tuple[tuple[str, ...], bool, str], list[AcceptedSubmission]] = {}
     for entry in entries:
         found.setdefault((entry.place, not entry.signer, entry.signer), []).append(entry)
     return tuple(_line(found[key]) for key in sorted(found))
 
 
-def line_id(entry: Entry) -> str:
+def line_id(entry: AcceptedSubmission) -> str:
     """Return the address of a submission's line: derived from its place and its signer."""
     key = (entry.place, entry.signer) if entry.signer else entry.place
     return hashlib.sha256(msgspec.json.encode(key)).hexdigest()[:16]
 
 
-def steps_of(line: Line) -> tuple[tuple[Entry, Changes], ...]:
+def steps_of(line: Line) -> tuple[tuple[AcceptedSubmission, CaseChanges], ...]:
     """Return what changed from each submission of a profile to the next one, the newest first."""
     return tuple(
         (newer, changes_between(older, newer))
@@ -85,15 +85,15 @@ def steps_of(line: Line) -> tuple[tuple[Entry, Changes], ...]:
     )
 
 
-def changes_between(older: Entry, newer: Entry) -> Changes:
+def changes_between(older: AcceptedSubmission, newer: AcceptedSubmission) -> CaseChanges:
     """Return the gains and losses of a submission relative to another one of its profile."""
     then, now = _passed(older), _passed(newer)
-    return Changes(older=older, gained=tuple(sorted(now - then)), lost=tuple(sorted(then - now)))
+    return CaseChanges(older=older, gained=tuple(sorted(now - then)), lost=tuple(sorted(then - now)))
 
 
-def _line(entries: list[Entry]) -> Line:
-    versions: dict[tuple[str, str], dict[str, list[Entry]]] = {}
-    newest: dict[str, Entry] = {}
+def _line(entries: list[AcceptedSubmission]) -> Line:
+    versions: dict[tuple[str, str], dict[str, list[AcceptedSubmission]]] = {}
+    newest: dict[str, AcceptedSubmission] = {}
     for entry in sorted(entries, key=lambda one: one.order, reverse=True):
         key = (entry.label, entry.statement.environment.onnxruntime)
         versions.setdefault(key, {}).setdefault(entry.profile, []).append(entry)
@@ -112,5 +112,5 @@ def _line(entries: list[Entry]) -> Line:
     )
 
 
-def _passed(entry: Entry) -> set[str]:
+def _passed(entry: AcceptedSubmission) -> set[str]:
     return {one.label for one in entry.result.cases if one.standing is Standing.PASSED}

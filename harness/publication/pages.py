@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harness.conformance.waivers import covers
-from harness.publication.cases import ProfileView, archive_of, view_of
-from harness.publication.entry import LEVEL_TONES, LEVEL_WORDS, NO_CASE, Entry, anchor_of
+from harness.publication.entry import LEVEL_TONES, LEVEL_WORDS, NO_CASE, AcceptedSubmission, anchor_of
 from harness.publication.gather import Gathered
-from harness.publication.index import KINDS, index_of
-from harness.publication.lines import Changes, Line, lines_of, steps_of
-from harness.publication.operators import operators_of
-from harness.publication.rerun import rerun_of
+from harness.publication.index import INDEX_KINDS, index_of
+from harness.publication.lines import CaseChanges, Line, product_lines, steps_of
+from harness.publication.operator_reach import operator_evidence
+from harness.publication.profile_cases import ProfileView, archive_of, view_of
+from harness.publication.rerun_command import rerun_of
 from harness.report.page import Pages
 
 FILTERS = ("report.js", "publication.js")
@@ -26,7 +26,7 @@ class SitePages:
 
     def __init__(self, gathered: Gathered, title: str, today: dt.date) -> None:
         self.gathered, self.title, self.today = gathered, title, today
-        self.lines = lines_of(gathered.entries)
+        self.lines = product_lines(gathered.entries)
         self._maker = Pages()
         self._maker.environment.filters["anchor"] = anchor_of
 
@@ -38,7 +38,7 @@ class SitePages:
         yield from self._profiles(views)
         yield self._operators()
         index = index_of(self.lines, self.gathered.profiles.values())
-        yield self._page("search.html", "publication_search.html", FILTERS, index=index, kinds=KINDS)
+        yield self._page("search.html", "publication_search.html", FILTERS, index=index, kinds=INDEX_KINDS)
         if self.gathered.refused:
             refusals = self.gathered.refused
             yield self._page("refused.html", "publication_refused.html", FILTERS[:1], refusals=refusals)
@@ -86,13 +86,15 @@ class SitePages:
             )
 
     def _operators(self) -> tuple[str, str]:
-        columns = [(line, operators_of(line)) for line in self.lines]
+        columns = [(line, operator_evidence(line)) for line in self.lines]
         names = sorted({name for _, operators in columns for name in operators})
         return self._page(
             "operators.html", "publication_operators.html", TABLES, columns=columns, names=names
         )
 
-    def _submission(self, entry: Entry, line: Line, changes: Changes | None) -> tuple[str, str]:
+    def _submission(
+        self, entry: AcceptedSubmission, line: Line, changes: CaseChanges | None
+    ) -> tuple[str, str]:
         waivers = entry.statement.waivers
         rows = [
             (

@@ -15,7 +15,7 @@ from harness.engine.prestarted import target_tables
 from harness.pytest_plugin.brief import Brevity
 from harness.pytest_plugin.items import CellItem
 from harness.pytest_plugin.ledger import Ledger, enclose, mark_ended_early
-from harness.pytest_plugin.scheduler import SHARE, TOGETHER, Shares, share
+from harness.pytest_plugin.scheduler import ITEMS_TOGETHER, SHARE, Shares, worker_share
 from harness.pytest_plugin.session import Matrices, matrices_of
 
 
@@ -68,8 +68,8 @@ class Conductor:
         if self._input is None:
             mine = session.items
         elif SHARE in self._input:
-            together = bool(self._input.get(TOGETHER))
-            indices = share(len(session.items), *self._input[SHARE], together=together)
+            together = bool(self._input.get(ITEMS_TOGETHER))
+            indices = worker_share(len(session.items), *self._input[SHARE], together=together)
             mine = session.items[indices.start : indices.stop]
         else:
             return

@@ -5,14 +5,14 @@ from pathlib import Path
 
 from harness.core.errors import UsageError
 from harness.core.fault import TRIAGE_FOLDER
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.corpus.suite import Suite
 from harness.engine.admission import processors
 from harness.plan.matrix import Matrix
 from harness.report.read import read_run
-from harness.triage.triage import Triage, TriageSettings
+from harness.triage.run_triage import Triage, TriageSettings
 
-BUDGET_S = 600.0
+_BUDGET_S = 600.0
 """As `ep-harness run --triage`."""
 
 
@@ -22,7 +22,7 @@ def fault_lines(matrix: Matrix, suites: Mapping[str, Suite], run: Path) -> Itera
         data = read_run(run)
         planned = set(data.planned or ())  # only these: a record of another cell may name libraries to load
         records = tuple(record for record in data.records if record.cell in planned)
-        settings = TriageSettings(jobs=processors(), budget_s=BUDGET_S)
+        settings = TriageSettings(jobs=processors(), budget_s=_BUDGET_S)
         work = Triage(matrix, suites, records, run / TRIAGE_FOLDER, settings, lambda _: None)
         for fault in work.run():
             yield visible(f"{fault.id}  {fault.sentence}")

@@ -15,8 +15,8 @@ from harness.corpus.case import Case
 from harness.plan.plan import Plan
 from harness.plan.selector import SelectorIndex, one_or_more, selector_from
 from harness.plan.unmatched import nearest_names
+from harness.pytest_plugin.item_outcome import outcome_of
 from harness.pytest_plugin.items import settle
-from harness.pytest_plugin.outcome import outcome_of
 from harness.pytest_plugin.session import Matrices, matrices_of
 
 _EXAMPLE = '@pytest.mark.ep_matrix("matrices/smoke.toml", target="cpu", model="onnx-node/test_a*")'
@@ -58,17 +58,17 @@ class EpCell:
             if finished.record.family is Family.SKIPPED:
                 plan = self._matrices.plan(self._path)
                 settle(outcome_of(finished.record, self.cell, plan))
-            outputs = {name: plain(value) for name, value in finished.outputs}
+            outputs = {name: plain_value(value) for name, value in finished.outputs}
             self._result = CellResult(record=finished.record, outputs=outputs, case=finished.case)
         return self._result
 
 
-def plain(value: Value) -> Any:
+def plain_value(value: Value) -> Any:
     """Return a value as arrays, lists and dicts."""
     if isinstance(value, Tensor):
         return value.array
     if isinstance(value, Sequence):
-        return [plain(item) for item in value.items]
+        return [plain_value(item) for item in value.items]
     if isinstance(value, Map):
         return dict(zip(value.keys.array.tolist(), value.values.array.tolist(), strict=True))
     return None

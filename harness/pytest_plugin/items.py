@@ -11,11 +11,11 @@ from harness.core.cell import Cell
 from harness.core.errors import UsageError
 from harness.engine.events import Finished
 from harness.plan.plan import Plan
-from harness.pytest_plugin.outcome import Outcome, outcome_of
+from harness.pytest_plugin.item_outcome import ItemOutcome, outcome_of
 from harness.pytest_plugin.session import matrices_of
 
 
-class MatrixFile(pytest.File):
+class MatrixCollector(pytest.File):
     """A matrix file named on the command line."""
 
     plan: Plan
@@ -49,7 +49,7 @@ class CellItem(pytest.Item):
         super().__init__(**kwargs)
         self.cell = cell
         self.finished: Finished | None = None
-        self._failed: Outcome | None = None
+        self._failed: ItemOutcome | None = None
 
     @property
     def has_failed(self) -> bool:
@@ -68,11 +68,11 @@ class CellItem(pytest.Item):
         """Wait for the cell's record, and end as it requires."""
         settle(self._wait())
 
-    def _wait(self) -> Outcome:
+    def _wait(self) -> ItemOutcome:
         self.finished = matrices_of(self.config).for_items(self.path).take(self.cell)
         record = self.finished.record
         self.user_properties.append(("verdict", record.verdict.value))
-        plan = self.getparent(MatrixFile).plan  # type: ignore[union-attr]  # items have no other parent
+        plan = self.getparent(MatrixCollector).plan  # type: ignore[union-attr]  # items have no other parent
         outcome = outcome_of(record, self.cell, plan)
         if outcome.kind == "failed" and self.finished.printed:
             self.add_report_section("call", "output of the process", self.finished.printed)
@@ -102,7 +102,7 @@ def node_id(config: pytest.Config, path: Path) -> str:
     return Path(os.path.relpath(path, config.rootpath)).as_posix()
 
 
-def settle(outcome: Outcome) -> None:
+def settle(outcome: ItemOutcome) -> None:
     """End a test with an outcome: raise pytest's skip, xfail or fail, without a traceback, or pass."""
     if outcome.kind == "skipped":
         pytest.skip(outcome.text)

@@ -10,14 +10,14 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.core.record import Record
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from harness.pytest_plugin.items import CellItem, node_id
 from harness.pytest_plugin.session import Matrices
 from harness.run.news import News, RunResults
 from harness.run.run_folder import RunFolder, resume_command
-from harness.run.summary import no_evidence, summary_lines
+from harness.run.run_summary import no_evidence, summary_lines
 
 _ATTRIBUTE = "ep_harness"
 

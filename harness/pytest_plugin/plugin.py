@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.pytest_plugin.named import MATRICES, named_matrices
+from harness.pytest_plugin.matrices import MATRICES, named_matrices
 
 if TYPE_CHECKING:
     from harness.pytest_plugin.fixture import EpCell
-    from harness.pytest_plugin.items import MatrixFile
+    from harness.pytest_plugin.items import MatrixCollector
 
 
 _MARKER = (
@@ -74,13 +74,13 @@ def _absolute(config: pytest.Config, path: str) -> str:
     return os.path.abspath(config.invocation_params.dir / path)  # noqa: PTH100 - as pytest does
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "MatrixFile | None":
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "MatrixCollector | None":
     """Collect a matrix file named on the command line."""
     if file_path.suffix != ".toml" or file_path not in parent.config.stash[MATRICES]:
         return None
-    from harness.pytest_plugin.items import MatrixFile, node_id
+    from harness.pytest_plugin.items import MatrixCollector, node_id
 
-    return MatrixFile.from_parent(parent, path=file_path, nodeid=node_id(parent.config, file_path))
+    return MatrixCollector.from_parent(parent, path=file_path, nodeid=node_id(parent.config, file_path))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -13,7 +13,7 @@ import pytest
 SHARE = "ep_harness_share"
 """Key of a worker's input: its index among the workers, and their number."""
 
-TOGETHER = "ep_harness_together"
+ITEMS_TOGETHER = "ep_harness_together"
 """Key of a worker's input: whether the first worker gets all items."""
 
 WINDOW = 4
@@ -32,7 +32,7 @@ class _Node(Protocol):
     def shutdown(self) -> None: ...
 
 
-def share(total: int, index: int, count: int, *, together: bool = False) -> range:
+def worker_share(total: int, index: int, count: int, *, together: bool = False) -> range:
     """Return the items of one of several workers: contiguous; the sizes differ by at most one.
 
     With ``together`` the first worker gets all.
@@ -136,7 +136,9 @@ class ShareScheduling:
 
     def _spread(self, total: int) -> None:
         numbers = range(self._count)
-        unclaimed = {index: share(total, index, self._count, together=self._together) for index in numbers}
+        unclaimed = {
+            index: worker_share(total, index, self._count, together=self._together) for index in numbers
+        }
         for node, queue in self._queues.items():
             index, _ = node.workerinput.get(SHARE, (None, 0))
             queue.extend(unclaimed.pop(index, ()))
@@ -178,7 +180,7 @@ class Shares:
         count = node.workerinput["workercount"]
         if self._started < count:
             node.workerinput[SHARE] = (self._started, count)
-            node.workerinput[TOGETHER] = self._together
+            node.workerinput[ITEMS_TOGETHER] = self._together
         self._started += 1
 
     @pytest.hookimpl(optionalhook=True)

@@ -17,9 +17,9 @@ from harness.engine.events import Event, Finished, NotRun, PlaceChanged, Warned
 from harness.engine.prepare import RunnablePlan, make_plan
 from harness.plan.matrix import read_matrix
 from harness.pytest_plugin.benchmarks import why_not_measured
-from harness.pytest_plugin.named import MATRICES
-from harness.pytest_plugin.outcome import excerpt
-from harness.pytest_plugin.scheduler import TOGETHER
+from harness.pytest_plugin.item_outcome import excerpt
+from harness.pytest_plugin.matrices import MATRICES
+from harness.pytest_plugin.scheduler import ITEMS_TOGETHER
 from harness.run.artifacts import keep_artifacts
 from harness.run.durations import Durations
 from harness.run.news import News
@@ -159,7 +159,7 @@ class Matrices:
 
     def __init__(self, config: pytest.Config) -> None:
         given = getattr(config, "workerinput", {})
-        workers = 1 if given.get(TOGETHER) else given.get("workercount", 1)
+        workers = 1 if given.get(ITEMS_TOGETHER) else given.get("workercount", 1)
         self._processes = max(1, processors() // workers)
         out = config.getoption("ep_out")
         self._out = None if out is None else Path(out)

@@ -13,8 +13,8 @@ from pathlib import Path
 import harness.record
 from harness.cli.output import notify
 from harness.core.errors import UsageError, one_line
-from harness.record.recorder import VARIABLE, Settings
-from harness.record.summary import summary
+from harness.record.recorder import RECORD_VARIABLE, RecorderSettings
+from harness.record.saved_summary import events_summary
 
 _INJECTED = Path(harness.record.__file__).parent / "inject"
 _FROM_SHELL = 128
@@ -28,21 +28,21 @@ def record(command: list[str], calls: int, out: Path | None, max_mib: int) -> in
         what = f"there is no program {command[0]!r}"
         raise UsageError.at("record", what, "give the application's command after --")
     with tempfile.TemporaryDirectory(prefix="ep-harness-", ignore_cleanup_errors=True) as journal:
-        settings = Settings(
+        settings = RecorderSettings(
             calls=calls,
             out="" if out is None else str(out.absolute()),
             journal=journal,
             most_bytes=max_mib << 20,
         )
         exit_code = _run([program, *command[1:]], settings)
-        notify(f"ep-harness record: {summary(_events(Path(journal)))}")
+        notify(f"ep-harness record: {events_summary(_events(Path(journal)))}")
     return exit_code
 
 
-def _run(command: list[str], settings: Settings) -> int:
+def _run(command: list[str], settings: RecorderSettings) -> int:
     path = os.environ.get("PYTHONPATH")
     environment = os.environ | {
-        VARIABLE: json.dumps(settings._asdict()),
+        RECORD_VARIABLE: json.dumps(settings._asdict()),
         "PYTHONPATH": os.pathsep.join([str(_INJECTED), *([path] if path else [])]),
     }
     with subprocess.Popen(command, env=environment) as application:  # noqa: S603 - what the user runs

@@ -43,7 +43,7 @@ def array(name: str, value: Any, kind: str) -> Any:
     return array
 
 
-def digest(arrays: Mapping[str, Any]) -> str:
+def call_digest(arrays: Mapping[str, Any]) -> str:
     """Return a digest that identifies calls with equal inputs."""
     from hashlib import sha256
 
@@ -81,12 +81,12 @@ def write_data_set(home: str, arrays: Mapping[str, Any]) -> str:
                     np.lib.format.write_array(member, array, allow_pickle=False)
         os.replace(part, os.path.join(folder, "inputs.npz"))
     except BaseException:
-        remove(folder)
+        remove_data_set(folder)
         raise
     return folder
 
 
-def write_model(home: str, content: bytes) -> None:
+def write_recorded_model(home: str, content: bytes) -> None:
     """Write a model that the application has as bytes, unless it exists."""
     os.makedirs(home, exist_ok=True)
     path = os.path.join(home, "model.ort" if content[4:8] == b"ORTM" else "model.onnx")
@@ -97,7 +97,7 @@ def write_model(home: str, content: bytes) -> None:
         os.replace(part, path)
 
 
-def remove(folder: str) -> None:
+def remove_data_set(folder: str) -> None:
     """Remove a data set that this process made, and nothing else."""
     for name in os.listdir(folder):
         os.remove(os.path.join(folder, name))

@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harness.record.data_set import (
     UnsavedError,
     array,
-    digest,
+    call_digest,
     models_in,
-    remove,
+    remove_data_set,
     write_data_set,
-    write_model,
+    write_recorded_model,
 )
 from harness.record.hook import Finder, replace
-from harness.record.summary import summary
+from harness.record.saved_summary import events_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from types import ModuleType
 
-VARIABLE = "EP_HARNESS_RECORD"
+RECORD_VARIABLE = "EP_HARNESS_RECORD"
 """The environment variable that passes the settings to every process of the application, as JSON."""
 
 CALLS = 3
@@ -45,7 +45,7 @@ _NOT_VALID = frozenset({"InvalidArgument", "TypeError", "ValueError"})
 """Errors of a run that report inputs which do not fit the model; any other may be the provider's fault."""
 
 
-class Settings(NamedTuple):
+class RecorderSettings(NamedTuple):
     """The settings: what is saved, and where.
 
     Attributes:
@@ -84,23 +84,23 @@ def start(calls: int = CALLS, out: str | os.PathLike[str] = "", most_mib: int = 
         out: Folder for the data sets; by default they are saved beside each model.
         most_mib: Largest size of one model's data, in MiB.
     """
-    if VARIABLE in os.environ:  # `ep-harness record` already does it
+    if RECORD_VARIABLE in os.environ:  # `ep-harness record` already does it
         return
     path = os.path.abspath(out) if os.fspath(out) else ""
-    recorder = _Recorder(Settings(calls, path, "", most_mib << 20))
+    recorder = _Recorder(RecorderSettings(calls, path, "", most_mib << 20))
     atexit.register(recorder.tell)
     recorder.begin()
 
 
 def start_by_environment() -> None:
     """Save the inputs of this process's models, with the settings of `ep-harness record`."""
-    _Recorder(Settings(**json.loads(os.environ[VARIABLE]))).begin()
+    _Recorder(RecorderSettings(**json.loads(os.environ[RECORD_VARIABLE]))).begin()
 
 
 class _Recorder:
     """The known models of one process."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: RecorderSettings) -> None:
         self._settings = settings
         self._models: dict[str, _Model] = {}
         self._sessions: weakref.WeakKeyDictionary[Any, _Model] = weakref.WeakKeyDictionary()
@@ -123,7 +123,7 @@ class _Recorder:
 
     def tell(self) -> None:
         with contextlib.suppress(Exception):
-            sys.stderr.write(f"harness.record: {summary(self._events)}\n")
+            sys.stderr.write(f"harness.record: {events_summary(self._events)}\n")
 
     def wrap(self, onnxruntime: ModuleType) -> None:
         """Wrap the methods of sessions and bindings that take inputs."""
@@ -164,7 +164,7 @@ class _Recorder:
         with self._lock:
             known = self._models.setdefault(key, _Model(path, key))
         if not path and self._settings.out and len(model) <= self._settings.most_bytes:
-            write_model(self._home(known), model)
+            write_recorded_model(self._home(known), model)
         return known
 
     def _ran(
@@ -208,7 +208,7 @@ class _Recorder:
             if nbytes > self._settings.most_bytes:
                 most = f"{self._settings.most_bytes >> 20} MiB"
                 raise UnsavedError(f"a further call, as the data of this model would take more than {most}")
-            if not self._take(f"{model.key}.{digest(arrays)}"):
+            if not self._take(f"{model.key}.{call_digest(arrays)}"):
                 return None
             slots = (f"{model.key}-{number}" for number in range(self._settings.calls))
             slot = next(filter(self._take, slots), None)
@@ -224,7 +224,7 @@ class _Recorder:
     def _drop(self, session: Any, folder: str, slot: str) -> None:
         """Remove the saved data of a call whose inputs do not fit the model."""
         with self._quietly(folder):
-            remove(folder)
+            remove_data_set(folder)
             self._note("dropped", folder=folder, model="")
             self._release(slot)
             self._sessions[session].full = False

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.report.figures import Share
 from harness.report.rows import TargetRow
 from harness.report.view import Report

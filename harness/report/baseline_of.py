@@ -7,12 +7,12 @@ from typing import Any
 
 import msgspec
 
+from harness.core.compute_share import share_on_ep
 from harness.core.errors import UsageError
 from harness.core.later_words import what_is_wrong
 from harness.core.record import Record
-from harness.core.share import share_on_ep
 from harness.core.verdict import Family, Verdict, is_result
-from harness.plan.baseline import Baseline
+from harness.plan.baselines import Baseline
 from harness.plan.device_class import class_of, class_words
 from harness.plan.matrix import Matrix
 from harness.plan.surroundings import surroundings_of

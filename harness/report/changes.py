@@ -9,7 +9,7 @@ from harness.report.diff import Diff
 from harness.report.view import Report
 
 
-class Changes(msgspec.Struct, frozen=True, kw_only=True):
+class ChangesView(msgspec.Struct, frozen=True, kw_only=True):
     """The view of the page; the first ``shown`` changes of each kind are listed."""
 
     diff: Diff
@@ -17,7 +17,7 @@ class Changes(msgspec.Struct, frozen=True, kw_only=True):
     shown: ClassVar = 500
 
 
-def changes_view(report: Report) -> Iterator[Changes]:
+def changes_view(report: Report) -> Iterator[ChangesView]:
     """Yield the view, if the report has a baseline."""
     if report.changes is not None:
-        yield Changes(diff=report.changes)
+        yield ChangesView(diff=report.changes)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-WIDTH, HEIGHT = 300, 100
+CHART_WIDTH, HEIGHT = 300, 100
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, 6.0, 8.0, 20.0
 
 
@@ -17,7 +17,7 @@ class Dot(msgspec.Struct, frozen=True, kw_only=True):
     marked: bool
 
 
-class Edge(msgspec.Struct, frozen=True):
+class ChartEdge(msgspec.Struct, frozen=True):
     """The upper edge of a chart: its value, and the value in words."""
 
     value: float
@@ -61,7 +61,7 @@ def chart(
     values: Sequence[float | None],
     words: Sequence[str],
     *,
-    top: Edge,
+    top: ChartEdge,
     dates: Sequence[str],
     marked: Sequence[bool],
     limits: Sequence[float] = (),
@@ -73,7 +73,7 @@ def chart(
     """
     if all(value is None for value in values):
         return None
-    step = (WIDTH - _LEFT - _RIGHT) / max(1, len(values) - 1)
+    step = (CHART_WIDTH - _LEFT - _RIGHT) / max(1, len(values) - 1)
 
     def height(value: float) -> float:
         share = min(max(value / top.value, 0.0), 1.0) if top.value else 0.0

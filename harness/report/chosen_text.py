@@ -8,13 +8,13 @@ import msgspec
 from harness.core.facts import CPU_PROVIDER
 from harness.core.record import Record
 from harness.core.verdict import Family
-from harness.report.cell import ReportCell
+from harness.report.report_cell import ReportCell
 
 SHOWN_TOKENS = 64
 """Tokens of a text that the page shows."""
 
 
-class Text(msgspec.Struct, frozen=True, kw_only=True):
+class ChosenText(msgspec.Struct, frozen=True, kw_only=True):
     """The tokens that a provider chose by itself, split where they depart from the other's.
 
     Attributes:
@@ -52,7 +52,9 @@ def _golden_texts(record: Record) -> set[tuple[str, int, float]]:
     }
 
 
-def texts(text: Sequence[int], golden: Sequence[int]) -> tuple[Text | None, Text | None, int | None]:
+def diverging_texts(
+    text: Sequence[int], golden: Sequence[int]
+) -> tuple[ChosenText | None, ChosenText | None, int | None]:
     """Return two texts, split where they differ, and how many tokens they share; None for an empty one."""
     pairs = zip(text, golden, strict=False)
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs)) if text and golden else None
@@ -60,11 +62,11 @@ def texts(text: Sequence[int], golden: Sequence[int]) -> tuple[Text | None, Text
     return _text(text, cut), _text(golden, cut), same
 
 
-def _text(tokens: Sequence[int], same: int) -> Text | None:
+def _text(tokens: Sequence[int], same: int) -> ChosenText | None:
     if not tokens:
         return None
     shown = tokens[:SHOWN_TOKENS]
-    return Text(
+    return ChosenText(
         same=" ".join(map(str, shown[:same])),
         rest=" ".join(map(str, shown[same:])),
         left_out=len(tokens) - len(shown),

@@ -8,7 +8,7 @@ import msgspec
 from harness.core.record import Record
 from harness.core.verdict import WRONG_NUMBERS, Family
 from harness.report.column import Column
-from harness.report.figures import Spread, spread
+from harness.report.figures import FiveNumbers, spread
 from harness.report.worst import worst_error
 
 
@@ -27,7 +27,7 @@ class ColumnConversion(msgspec.Struct, frozen=True, kw_only=True):
     cells: int
     error: float
     cpu_error: float | None
-    ratios: Spread | None
+    ratios: FiveNumbers | None
     unknown: tuple[tuple[str, int], ...]
 
 

@@ -9,13 +9,20 @@ from harness.core.leak import cell_leaks
 from harness.core.manner import manners_words
 from harness.core.output_metrics import OutputMetrics
 from harness.core.own_error import own_error, without_verdict
-from harness.core.placed import share_words
+from harness.core.placement_verdict import share_words
 from harness.core.record import OtherDraw, Record
+from harness.core.run_work import NOT_CHECKED, unchecked_words
 from harness.core.verdict import Family
-from harness.core.work import NOT_CHECKED, unchecked_words
-from harness.report.cell import REASON_CHARS, SHOWN_RETRIES, FaultLink, ReportCell, command_of, details_rank
-from harness.report.evidence import evidence, noise_words, scenario_facts
+from harness.report.facts_in_words import evidence, noise_words, scenario_facts
 from harness.report.figures import brief, first_of, multiple, plural
+from harness.report.report_cell import (
+    REASON_CHARS,
+    SHOWN_RETRIES,
+    FaultLink,
+    ReportCell,
+    command_of,
+    details_rank,
+)
 from harness.report.tone import spoken, tone_of
 from harness.report.view import Report
 from harness.report.worst import is_within

@@ -8,21 +8,21 @@ from pathlib import Path
 import msgspec
 
 from harness.core.agreement import changed_agreement
+from harness.core.compute_share import share_on_ep
 from harness.core.errors import one_line
 from harness.core.lacking import lack_of, lacks_of
 from harness.core.ranks import is_less, is_worse, rank, why_gone, why_new
 from harness.core.record import Record
-from harness.core.share import share_on_ep
 from harness.core.verdict import Family, Verdict, is_result
+from harness.report.failing_ways import generation_changes
 from harness.report.figures import brief
 from harness.report.latencies import Latencies, compared_latencies
 from harness.report.latency_change import LatencyChange
 from harness.report.likeness import Likeness, Unlike
-from harness.report.manners import new_leaks, new_manners
-from harness.report.measure import PARTS, MeasureChange, Part, measure_change
+from harness.report.manners_change import new_leaks, new_manners
 from harness.report.merge import MergedRun, merge
 from harness.report.read import RunData, read_run, run_folders
-from harness.report.ways import generation_changes
+from harness.report.same_measure import PARTS, MeasureChange, MeasurePart, measure_change
 from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
 
 _DIFF_SCHEMA = 1
@@ -38,7 +38,7 @@ _REASON_CHARS = 300
 _MOST_UNTRIED = 0.1
 
 
-class Kind(StrEnum):
+class CellChangeKind(StrEnum):
     """How a cell changed. *A result* is one of the families failed, unsupported, untested and passed."""
 
     REGRESSED = "regressed"
@@ -57,24 +57,24 @@ class Kind(StrEnum):
 
 
 _MEANINGS = {
-    Kind.REGRESSED: "a worse result than before",
-    Kind.FIXED: "a right answer by the EP, and a worse result before",
-    Kind.CHANGED: "another verdict that is neither, or other facts of note",
-    Kind.OTHER_MEASURE: "another verdict, but the policy changed: another tolerance may explain it",
-    Kind.GOLDEN_MOVED: "another verdict, but the golden is another one, which may explain it",
-    Kind.OTHER_MODEL: "another verdict, but of another model: other weights, graph or test data",
-    Kind.NEW: "has a result, and had none before",
-    Kind.GONE: "had a result, and has none now",
+    CellChangeKind.REGRESSED: "a worse result than before",
+    CellChangeKind.FIXED: "a right answer by the EP, and a worse result before",
+    CellChangeKind.CHANGED: "another verdict that is neither, or other facts of note",
+    CellChangeKind.OTHER_MEASURE: "another verdict, but the policy changed: another tolerance may explain it",
+    CellChangeKind.GOLDEN_MOVED: "another verdict, but the golden is another one, which may explain it",
+    CellChangeKind.OTHER_MODEL: "another verdict, but of another model: other weights, graph or test data",
+    CellChangeKind.NEW: "has a result, and had none before",
+    CellChangeKind.GONE: "had a result, and has none now",
 }
 
-_EXPLAINED: dict[Part, Kind] = {
-    "model": Kind.OTHER_MODEL,
-    "golden": Kind.GOLDEN_MOVED,
-    "policy": Kind.OTHER_MEASURE,
+_EXPLAINED: dict[MeasurePart, CellChangeKind] = {
+    "model": CellChangeKind.OTHER_MODEL,
+    "golden": CellChangeKind.GOLDEN_MOVED,
+    "policy": CellChangeKind.OTHER_MEASURE,
 }
 
 
-class Change(msgspec.Struct, frozen=True, kw_only=True):
+class CellChange(msgspec.Struct, frozen=True, kw_only=True):
     """How one cell changed.
 
     Attributes:
@@ -92,7 +92,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True):
         reason: The reason in the new run; one line.
     """
 
-    kind: Kind
+    kind: CellChangeKind
     cell: str
     suite: str
     model: str
@@ -165,11 +165,11 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     required_unavailable: tuple[str, ...]
     compared: int
     unchanged: int
-    kinds: dict[Kind, int]
+    kinds: dict[CellChangeKind, int]
     flows: tuple[Flow, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[CellChange, ...]
     unlike: tuple[Unlike, ...]
-    measures: dict[Part, int] = {}
+    measures: dict[MeasurePart, int] = {}
     new_not_planned: int = 0
     judged: dict[str, tuple[int, int]] = {}
     latency: Latencies | None = None
@@ -179,23 +179,23 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
     leaks: dict[str, tuple[str, ...]] = {}
     lacks: dict[str, dict[str, tuple[int, int]]] = {}
 
-    def of(self, kind: Kind) -> tuple[Change, ...]:
+    def of(self, kind: CellChangeKind) -> tuple[CellChange, ...]:
         """Return the changes of one kind."""
         return tuple(change for change in self.changes if change.kind is kind)
 
-    def told(self, kind: Kind) -> tuple[Change, ...]:
+    def told(self, kind: CellChangeKind) -> tuple[CellChange, ...]:
         """Return the changes of one kind, without cells of targets that the new run could not use."""
         return tuple(change for change in self.of(kind) if change.after is not Verdict.UNAVAILABLE)
 
     @property
     def unavailable(self) -> tuple[tuple[str, int, str], ...]:
         """Return the targets that the new run could not use: name, cells with a result before, and why."""
-        found: dict[str, list[Change]] = {}
+        found: dict[str, list[CellChange]] = {}
         for change in self.changes:
             if change.after is Verdict.UNAVAILABLE:
                 found.setdefault(change.target, []).append(change)
         return tuple(
-            (target, sum(change.kind is Kind.GONE for change in its), its[0].reason)
+            (target, sum(change.kind is CellChangeKind.GONE for change in its), its[0].reason)
             for target, its in found.items()
         )
 
@@ -263,7 +263,7 @@ def compare(
     before = {record.cell: record for _, record in old.records}
     after = {record.cell: record for _, record in new.records}
     likeness = Likeness(old, new)
-    order = list(Kind)
+    order = list(CellChangeKind)
     measures = {cell: measure_change(record, after[cell]) for cell, record in before.items() if cell in after}
     latencies, latency = compared_latencies(old, new, earlier, likeness)
     found = [
@@ -348,7 +348,7 @@ def _change(
     measure: MeasureChange | None,
     likeness: Likeness,
     latency: LatencyChange | None,
-) -> Change | None:
+) -> CellChange | None:
     """Return how one cell changed; None if it did not."""
     one = new or old
     if one is None:
@@ -363,12 +363,14 @@ def _change(
         # Planned in one run, and not tried in the other: neither has a result.
         return None
     else:
-        kind = Kind.NEW if new else Kind.GONE
+        kind = CellChangeKind.NEW if new else CellChangeKind.GONE
     if kind is None:
         return None
     verdicts = old.verdict if old else None, new.verdict if new else None
-    without = {Kind.GONE: why_gone(verdicts[1]), Kind.NEW: why_new(verdicts[0])}.get(kind, ())
-    return Change(
+    without = {CellChangeKind.GONE: why_gone(verdicts[1]), CellChangeKind.NEW: why_new(verdicts[0])}.get(
+        kind, ()
+    )
+    return CellChange(
         kind=kind,
         cell=one.cell,
         suite=one.suite,
@@ -389,24 +391,24 @@ def _change(
 
 def kind_between(
     before: Verdict, after: Verdict, measure: MeasureChange, *, has_facts: bool = False, less: bool = False
-) -> Kind | None:
+) -> CellChangeKind | None:
     """Return how a cell changed from one verdict to another.
 
     ``has_facts`` if other facts of note did, ``less`` if the EP has less of the compute.
     """
     if is_result(before) != is_result(after):
-        return Kind.NEW if is_result(after) else Kind.GONE
+        return CellChangeKind.NEW if is_result(after) else CellChangeKind.GONE
     if before is after and not is_worse(before, after, less=less):
         # Another measure alone is no change of the cell.
-        return Kind.CHANGED if has_facts else None
+        return CellChangeKind.CHANGED if has_facts else None
     if not is_result(after):
-        return Kind.CHANGED
+        return CellChangeKind.CHANGED
     if (part := measure.explains(before, after)) is not None:
         return _EXPLAINED[part]
     if is_worse(before, after, less=less):
-        return Kind.REGRESSED
+        return CellChangeKind.REGRESSED
     better = rank(after) > rank(before)
-    return Kind.FIXED if better and after.family is Family.PASSED else Kind.CHANGED
+    return CellChangeKind.FIXED if better and after.family is Family.PASSED else CellChangeKind.CHANGED
 
 
 def _have_results(old: Record | None, new: Record | None) -> bool:

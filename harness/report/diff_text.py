@@ -4,13 +4,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from harness.core.lacking import Lacking
-from harness.report.diff import Change, Diff, Flow, Kind
+from harness.report.diff import CellChange, CellChangeKind, Diff, Flow
 from harness.report.figures import plural
 from harness.report.gate import Breach, Judgement
-from harness.report.inert import annotation, code, heading, plain, table
+from harness.report.inert import annotation, code, heading, markdown_table, plain_line
 from harness.report.latencies import latency_words
 
-WIDTH = 80
+_WIDTH = 80
 
 _SHOWN_CHANGES = 20
 """Number of cells of one kind that are listed in a terminal."""
@@ -21,7 +21,12 @@ MAX_ANNOTATIONS = 10
 _SHOWN_IN_MARKDOWN = 200
 """Number of cells in Markdown: all kinds together have some 300 KB, and GitHub shows up to 1 MiB."""
 
-_WARNED = (Kind.OTHER_MEASURE, Kind.GOLDEN_MOVED, Kind.OTHER_MODEL, Kind.CHANGED)
+_WARNED = (
+    CellChangeKind.OTHER_MEASURE,
+    CellChangeKind.GOLDEN_MOVED,
+    CellChangeKind.OTHER_MODEL,
+    CellChangeKind.CHANGED,
+)
 
 
 def headline(diff: Diff) -> str:
@@ -32,11 +37,11 @@ def headline(diff: Diff) -> str:
 
 def diff_lines(diff: Diff) -> Iterator[str]:
     """Yield the lines for a terminal."""
-    yield f"old  {plain(diff.old)}" + _incomplete(diff.old_not_run)
-    yield f"new  {plain(diff.new)}" + _incomplete(diff.new_not_run)
+    yield f"old  {plain_line(diff.old)}" + _incomplete(diff.old_not_run)
+    yield f"new  {plain_line(diff.new)}" + _incomplete(diff.new_not_run)
     for target, what, items in _unlike(diff):
-        yield f"not alike: {what} of target {plain(target)}"
-        yield from (f"    {plain(item)}" for item in items)
+        yield f"not alike: {what} of target {plain_line(target)}"
+        yield from (f"    {plain_line(item)}" for item in items)
     if diff.measures:
         yield f"not alike: {measures_text(diff)}"
     yield from _untried(diff)
@@ -44,9 +49,9 @@ def diff_lines(diff: Diff) -> Iterator[str]:
     yield from _flow_lines(diff.flows)
     for words in _lacks(diff):
         yield ""
-        yield from wrapped(words, 0)
+        yield from folded_lines(words, 0)
     yield from _unavailable_lines(diff)
-    for kind in Kind:
+    for kind in CellChangeKind:
         changes = diff.of(kind)
         if changes:
             yield ""
@@ -56,9 +61,9 @@ def diff_lines(diff: Diff) -> Iterator[str]:
             if len(own) < len(changes):
                 yield f"    {len(changes) - len(own):,} of targets that are unavailable: see above"
     yield ""
-    yield from wrapped(headline(diff), 0)
+    yield from folded_lines(headline(diff), 0)
     if diff.latency:
-        yield from wrapped(latency_words(diff.latency), 0)
+        yield from folded_lines(latency_words(diff.latency), 0)
 
 
 def diff_markdown(diff: Diff) -> Iterator[str]:
@@ -76,7 +81,7 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
         (f.family.value, f"{f.before:,}", f"+{f.entered:,}", f"-{f.left:,}", f"{f.after:,}")
         for f in diff.flows
     ]
-    yield from table(("family", "before", "came", "went", "after"), rows, figures=4)
+    yield from markdown_table(("family", "before", "came", "went", "after"), rows, figures=4)
     for line in _untried(diff):
         yield line
         yield ""
@@ -91,7 +96,7 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
         yield words
         yield ""
     yield from _unavailable_markdown(diff)
-    for kind in Kind:
+    for kind in CellChangeKind:
         if diff.of(kind):
             yield from _kind_markdown(diff, kind)
 
@@ -99,7 +104,7 @@ def diff_markdown(diff: Diff) -> Iterator[str]:
 def diff_github(diff: Diff) -> Iterator[str]:
     """Yield annotations of a GitHub workflow, as many as GitHub shows for a step; the worst kinds first."""
     yield annotation("notice", "ep-harness diff", headline(diff))
-    levels = {"error": (Kind.REGRESSED, Kind.GONE), "warning": _WARNED}
+    levels = {"error": (CellChangeKind.REGRESSED, CellChangeKind.GONE), "warning": _WARNED}
     for level, kinds in levels.items():
         changes = [change for kind in kinds for change in diff.of(kind)]
         for change in changes[:MAX_ANNOTATIONS]:
@@ -113,14 +118,14 @@ def gate_lines(diff: Diff, judgement: Judgement) -> Iterator[str]:
     if judgement.excused:
         yield f"known flakes, not counted: {plural(len(judgement.excused), 'cell')}"
         for change, reason in judgement.excused[:_SHOWN_CHANGES]:
-            yield from wrapped(change_line(change), 4)
-            yield from wrapped(plain(reason), 8)
+            yield from folded_lines(change_line(change), 4)
+            yield from folded_lines(plain_line(reason), 8)
         if len(judgement.excused) > _SHOWN_CHANGES:
             yield f"    and {len(judgement.excused) - _SHOWN_CHANGES:,} more"
     for breach in judgement.breaches:
         yield _told(breach)
         for line in breach.cells[:_SHOWN_CHANGES]:
-            yield from wrapped(plain(line), 4)
+            yield from folded_lines(plain_line(line), 4)
         if len(breach.cells) > _SHOWN_CHANGES:
             yield f"    and {len(breach.cells) - _SHOWN_CHANGES:,} more"
     yield "gate: passed" if judgement.passed else "gate: FAILED"
@@ -134,8 +139,8 @@ def gate_github(judgement: Judgement) -> Iterator[str]:
             of_cell, cut, words = line.partition("]: ")
             kind = "agreement" if breach.limit == "min_agreement" else breach.limit
             title = f"{kind}: {of_cell}]" if cut else kind
-            lines.append(annotation("error", title, plain(words if cut else line)))
-    cells: dict[str, Change] = {}
+            lines.append(annotation("error", title, plain_line(words if cut else line)))
+    cells: dict[str, CellChange] = {}
     for breach in judgement.breaches:
         cells |= {change.cell: change for change in breach.changes}
     lines += [
@@ -145,13 +150,13 @@ def gate_github(judgement: Judgement) -> Iterator[str]:
     yield from lines[:MAX_ANNOTATIONS]
 
 
-def change_line(change: Change) -> str:
+def change_line(change: CellChange) -> str:
     """Return a change in one line."""
     why = _why(change)
-    return f"{plain(change.cell)}: {plain(change.arrow)}" + (f" ({plain(why)})" if why else "")
+    return f"{plain_line(change.cell)}: {plain_line(change.arrow)}" + (f" ({plain_line(why)})" if why else "")
 
 
-def _why(change: Change) -> str:
+def _why(change: CellChange) -> str:
     flaky = ("flaky",) if change.flaky else ()
     unchanged = change.before is change.after
     parts = (*change.facts, *flaky, *change.beside, "" if unchanged else change.reason)
@@ -167,10 +172,10 @@ def _incomplete(not_run: int) -> str:
     return f" (INCOMPLETE: {not_run:,} not run)" if not_run else ""
 
 
-def wrapped(line: str, indent: int) -> Iterator[str]:
-    """Yield a line, folded to ``WIDTH`` columns."""
+def folded_lines(line: str, indent: int) -> Iterator[str]:
+    """Yield a line, folded to ``_WIDTH`` columns."""
     space = " " * indent
-    yield from textwrap.wrap(line, WIDTH, initial_indent=space, subsequent_indent=space)
+    yield from textwrap.wrap(line, _WIDTH, initial_indent=space, subsequent_indent=space)
 
 
 def _unlike(diff: Diff) -> Iterator[tuple[str, str, tuple[str, ...]]]:
@@ -182,19 +187,20 @@ def _unlike(diff: Diff) -> Iterator[tuple[str, str, tuple[str, ...]]]:
 
 def _untried(diff: Diff) -> Iterator[str]:
     for target, (without, cells) in diff.untried.items():
-        yield f"not tried: {without:,} of {plural(cells, 'cell')} of target {plain(target)} in the new run"
+        of = f"{without:,} of {plural(cells, 'cell')} of target {plain_line(target)}"
+        yield f"not tried: {of} in the new run"
 
 
 def _lacks(diff: Diff) -> Iterator[str]:
     for target, features in diff.lacks.items():
         for feature, (before, after) in features.items():
-            told = f"lacks: target {plain(target)}: {plain(Lacking(target, feature, after).words)}"
+            told = f"lacks: target {plain_line(target)}: {plain_line(Lacking(target, feature, after).words)}"
             yield told + (f" ({before:,} before)" if before != after else "")
 
 
-def _once(changes: Sequence[Change]) -> tuple[list[Change], list[str]]:
+def _once(changes: Sequence[CellChange]) -> tuple[list[CellChange], list[str]]:
     """Return the changes with one for each feature that a device lacks, and the number of the others."""
-    shown: list[Change] = []
+    shown: list[CellChange] = []
     counts: dict[tuple[str, str], int] = {}
     for change in changes:
         lack = change.target, change.lacks
@@ -203,14 +209,14 @@ def _once(changes: Sequence[Change]) -> tuple[list[Change], list[str]]:
         if counts.get(lack, 0) <= 1:
             shown.append(change)
     others = [
-        f"and {count - 1:,} more of target {plain(target)}, whose device lacks {plain(feature)}"
+        f"and {count - 1:,} more of target {plain_line(target)}, whose device lacks {plain_line(feature)}"
         for (target, feature), count in counts.items()
         if count > 1
     ]
     return shown, others
 
 
-def _kind_markdown(diff: Diff, kind: Kind) -> Iterator[str]:
+def _kind_markdown(diff: Diff, kind: CellChangeKind) -> Iterator[str]:
     changes = diff.of(kind)
     yield from heading(f"### {kind.value.replace('_', ' ').capitalize()}: {plural(len(changes), 'cell')}")
     yield f"{kind.meaning[0].upper()}{kind.meaning[1:]}."
@@ -220,7 +226,7 @@ def _kind_markdown(diff: Diff, kind: Kind) -> Iterator[str]:
         (code(change.cell), code(change.arrow), code(_why(change)) if _why(change) else "")
         for change in own[:_SHOWN_IN_MARKDOWN]
     ]
-    yield from table(("cell", "verdict", "why"), shown)
+    yield from markdown_table(("cell", "verdict", "why"), shown)
     if others:
         yield ""
         yield "; ".join(others)
@@ -236,14 +242,14 @@ def _flow_lines(flows: Sequence[Flow]) -> Iterator[str]:
         yield f"{flow.family.value:<12}{flow.before:>9,}{came:>9}{went:>9}{flow.after:>9,}"
 
 
-def _change_lines(changes: Sequence[Change]) -> Iterator[str]:
+def _change_lines(changes: Sequence[CellChange]) -> Iterator[str]:
     shown, others = _once(changes)
     for change in shown[:_SHOWN_CHANGES]:
-        yield f"    {plain(change.cell)}"
+        yield f"    {plain_line(change.cell)}"
         why = _why(change)
-        yield from wrapped(f"{plain(change.arrow)}" + (f": {plain(why)}" if why else ""), 8)
+        yield from folded_lines(f"{plain_line(change.arrow)}" + (f": {plain_line(why)}" if why else ""), 8)
     for words in others:
-        yield from wrapped(words, 4)
+        yield from folded_lines(words, 4)
     if len(shown) > _SHOWN_CHANGES:
         yield f"    and {len(shown) - _SHOWN_CHANGES:,} more: --json names them all"
 
@@ -258,13 +264,14 @@ def _unavailable_markdown(diff: Diff) -> Iterator[str]:
 def _unavailable_lines(diff: Diff) -> Iterator[str]:
     for target, lost, reason in diff.unavailable:
         yield ""
-        yield f"unavailable: target {plain(target)}, {plural(lost, 'cell')} had a result before, and none now"
-        yield from wrapped(plain(reason), 4)
+        had = f"{plural(lost, 'cell')} had a result before, and none now"
+        yield f"unavailable: target {plain_line(target)}, {had}"
+        yield from folded_lines(plain_line(reason), 4)
 
 
 def _told(breach: Breach) -> str:
-    owner = f" (owner: {plain(breach.owner)})" if breach.owner else ""
-    its = f"target {plain(breach.target)}{owner}: " if breach.target else ""
+    owner = f" (owner: {plain_line(breach.owner)})" if breach.owner else ""
+    its = f"target {plain_line(breach.target)}{owner}: " if breach.target else ""
     told = f"{its}limits.{breach.limit}: {plural(breach.count, breach.what)}"
     if breach.least is not None:
         return f"{told} below {breach.least:g}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harness.report.merge import Environment
+from harness.report.merge import RunEnvironment
 
 
 class EnvironmentRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +28,7 @@ class EnvironmentTable(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[EnvironmentRow, ...]
 
 
-def environment_table(environments: Sequence[Environment]) -> EnvironmentTable:
+def environment_table(environments: Sequence[RunEnvironment]) -> EnvironmentTable:
     """Flatten the fingerprints into a table, without facts that have no value in any environment."""
     flat = [dict(_flatten("", environment.fingerprint)) for environment in environments]
     seen = dict.fromkeys(key for facts in flat for key, value in facts.items() if value)

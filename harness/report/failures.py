@@ -10,9 +10,9 @@ from typing import ClassVar
 import msgspec
 
 from harness.core.verdict import Family
-from harness.report.cell import SHOWN_RETRIES, ReportCell
 from harness.report.figures import Share
-from harness.report.operators import is_tried, only_operator
+from harness.report.operator_pages import is_tried, only_operator
+from harness.report.report_cell import SHOWN_RETRIES, ReportCell
 from harness.report.tone import spoken
 from harness.report.view import Report
 

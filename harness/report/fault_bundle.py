@@ -21,7 +21,7 @@ FOLDER = "bundles"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
-class Bundle(msgspec.Struct, frozen=True, kw_only=True):
+class BundleArchive(msgspec.Struct, frozen=True, kw_only=True):
     """The archive of one bundle.
 
     Attributes:
@@ -35,11 +35,11 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     source: Path | None = None
 
 
-BundleOf = Callable[[Path, Fault], Bundle | None]
+BundleOf = Callable[[Path, Fault], BundleArchive | None]
 """``(run folder, fault) -> bundle``; null if the fault has none."""
 
 
-def no_bundle(_folder: Path, _fault: Fault) -> Bundle | None:
+def no_bundle(_folder: Path, _fault: Fault) -> BundleArchive | None:
     """Return null: the report is not written to any folder."""
     return None
 
@@ -51,7 +51,7 @@ def bundles_for(out: Path) -> BundleOf:
     """
     site = out.resolve()
 
-    def find(folder: Path, fault: Fault) -> Bundle | None:
+    def find(folder: Path, fault: Fault) -> BundleArchive | None:
         if not _NAME.fullmatch(fault.bundle):
             return None
         name = f"{fault.bundle}.zip"
@@ -66,15 +66,15 @@ def bundles_for(out: Path) -> BundleOf:
             return None
         if inside:
             way = Path(os.path.relpath(folder.resolve() / TRIAGE_FOLDER / name, site)).as_posix()
-            return Bundle(file=name, href=quote(way), bytes=size)
+            return BundleArchive(file=name, href=quote(way), bytes=size)
         if size > MAX_COPIED_BYTES:
-            return Bundle(file=name, href="", bytes=size)
-        return Bundle(file=name, href=f"{FOLDER}/{name}", bytes=size, source=path)
+            return BundleArchive(file=name, href="", bytes=size)
+        return BundleArchive(file=name, href=f"{FOLDER}/{name}", bytes=size, source=path)
 
     return find
 
 
-def copy_bundles(bundles: Iterable[Bundle], out: Path) -> None:
+def copy_bundles(bundles: Iterable[BundleArchive], out: Path) -> None:
     """Copy the bundles to which the site links and that are not in the run folder.
 
     Raises:

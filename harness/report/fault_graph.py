@@ -10,7 +10,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.fault import GraphNode, GraphTensor, ReducedModel
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.report.figures import first_of, plural
 from harness.report.graph_layout import BETWEEN_BOXES, Point, arrange
 
@@ -34,7 +34,7 @@ _HEAD_CHAR_PX = 7.9
 _CHAR_PX = 6.7
 
 
-class Row(msgspec.Struct, frozen=True):
+class BoxLine(msgspec.Struct, frozen=True):
     """One line in a box, with the height of its baseline in the box."""
 
     label: str
@@ -53,7 +53,7 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
     kind: Literal["node", "input", "output"]
     guilty: bool
     head: str
-    rows: tuple[Row, ...]
+    rows: tuple[BoxLine, ...]
     tip: str
     below: str
     width: float
@@ -64,7 +64,7 @@ class Box(msgspec.Struct, frozen=True, kw_only=True):
     head_px: ClassVar = _HEAD_PX
 
 
-class Edge(msgspec.Struct, frozen=True, kw_only=True):
+class DrawnEdge(msgspec.Struct, frozen=True, kw_only=True):
     """The tensors that one box passes to another, as paths of a line and of its arrow head."""
 
     line: str
@@ -79,33 +79,33 @@ class Label(msgspec.Struct, frozen=True):
     y: float
 
 
-class Drawing(msgspec.Struct, frozen=True, kw_only=True):
+class GraphDrawing(msgspec.Struct, frozen=True, kw_only=True):
     """The drawing, and the same in words; without boxes if the model is too large or has no order."""
 
     words: str
     width: float = 0.0
     height: float = 0.0
     boxes: tuple[Box, ...] = ()
-    edges: tuple[Edge, ...] = ()
+    edges: tuple[DrawnEdge, ...] = ()
     labels: tuple[Label, ...] = ()
 
 
-def draw(model: ReducedModel) -> Drawing:
+def draw(model: ReducedModel) -> GraphDrawing:
     """Draw a model, or describe it if it is too large to draw."""
     words = _words(model.nodes)
     if len(model.nodes) > MAX_NODES:
-        return Drawing(words=f"{words} It is too large to draw.")
+        return GraphDrawing(words=f"{words} It is too large to draw.")
     boxes, edges = _boxes(model)
     if len(boxes) > _MAX_BOXES or len(edges) > _MAX_EDGES:
-        return Drawing(words=f"{words} It has too many tensors to draw.")
+        return GraphDrawing(words=f"{words} It has too many tensors to draw.")
     layout = arrange([(box.width, box.height) for box in boxes], edges)
     if layout is None:
-        return Drawing(words=f"{words} It has a circle, so it is not drawn.")
+        return GraphDrawing(words=f"{words} It has a circle, so it is not drawn.")
     placed = tuple(
         msgspec.structs.replace(box, x=round(corner.x + _MARGIN, 1), y=round(corner.y + _MARGIN, 1))
         for box, corner in zip(boxes, layout.corners, strict=True)
     )
-    return Drawing(
+    return GraphDrawing(
         words=words,
         width=round(layout.width + 2 * _MARGIN),
         height=round(layout.height + 2 * _MARGIN),
@@ -204,7 +204,8 @@ def _box(
         guilty=guilty,
         head=head,
         rows=tuple(
-            Row(label, text, _HEAD_PX + _ROW_PX * (index + 1) - 2) for index, (label, text) in enumerate(rows)
+            BoxLine(label, text, _HEAD_PX + _ROW_PX * (index + 1) - 2)
+            for index, (label, text) in enumerate(rows)
         ),
         tip=tip,
         below=below,
@@ -213,7 +214,7 @@ def _box(
     )
 
 
-def _edge(route: Sequence[Point]) -> Edge:
+def _edge(route: Sequence[Point]) -> DrawnEdge:
     points = [Point(at.x + _MARGIN, at.y + _MARGIN) for at in route]
     line = [f"M{points[0].x:.1f} {points[0].y:.1f}"]
     for index, (one, other) in enumerate(pairwise(points)):
@@ -222,7 +223,7 @@ def _edge(route: Sequence[Point]) -> Edge:
         line.append(f"V{other.y:.1f}" if index % 2 else curve)
     tip = points[-1]
     sides = f"L{tip.x:.1f} {tip.y:.1f}L{tip.x + 4:.1f} {tip.y - 7:.1f}"
-    return Edge(line=" ".join(line), head=f"M{tip.x - 4:.1f} {tip.y - 7:.1f}{sides}Z")
+    return DrawnEdge(line=" ".join(line), head=f"M{tip.x - 4:.1f} {tip.y - 7:.1f}{sides}Z")
 
 
 def _short(text: str, limit: int = _NAME_CHARS) -> str:

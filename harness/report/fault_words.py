@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.fault import Condition, Confirmation, Fault, Frame, Location, ReducedModel
+from harness.core.fault import Condition, Fault, Frame, Location, ReducedModel, Repetition
 from harness.core.verdict import Verdict
-from harness.report.fault import ReportFault
+from harness.report.fault_merge import ReportFault
 from harness.report.figures import Share, first_of, multiple, plural
 from harness.report.tone import spoken
 
@@ -97,7 +97,7 @@ def _needs(fault: Fault) -> Iterator[tuple[str, str]]:
         yield "Needs before it", f"in the same process: {_listed(fault.preceding, _MESSAGE_CHARS)}"
 
 
-def confirmed(found: Confirmation) -> str:
+def confirmed(found: Repetition) -> str:
     """Return how often a failure appeared when its cell was repeated."""
     trials = f"{found.failures:,} of {plural(found.trials, 'trial')}"
     if found.outcome == "always":

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator, Mapping
 import msgspec
 
 from harness.core.verdict import Family, Verdict
-from harness.report.cell import page_file
+from harness.report.cell_groups import SHOWN_CELLS
 from harness.report.diff import Diff
-from harness.report.fault import FAULTS_PER_PAGE, FaultCell, ReportFault
-from harness.report.fault_graph import Drawing, draw
+from harness.report.fault_graph import GraphDrawing, draw
+from harness.report.fault_merge import FAULTS_PER_PAGE, FaultCell, ReportFault
 from harness.report.fault_words import ConditionRow, ShownFrame, condition_rows, facts, frames, title
-from harness.report.groups import SHOWN_CELLS
+from harness.report.report_cell import page_file
 from harness.report.trend_points import Failing
 from harness.report.view import Report
 
@@ -32,7 +32,7 @@ class ShownFault(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     verdict: Verdict
     facts: tuple[tuple[str, str], ...]
-    drawing: Drawing | None
+    drawing: GraphDrawing | None
     conditions: tuple[ConditionRow, ...]
     frames: tuple[ShownFrame, ...]
     culprit: str

@@ -44,7 +44,7 @@ def moment(text: str) -> str:
         return text
 
 
-class Spread(msgspec.Struct, frozen=True, kw_only=True):
+class FiveNumbers(msgspec.Struct, frozen=True, kw_only=True):
     """Five-number summary, quartiles by linear interpolation between the sorted values."""
 
     least: float
@@ -54,7 +54,7 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
     most: float
 
 
-def spread(values: Sequence[float]) -> Spread | None:
+def spread(values: Sequence[float]) -> FiveNumbers | None:
     """Return the five-number summary of finite values; None without any."""
     if not values:
         return None
@@ -66,7 +66,7 @@ def spread(values: Sequence[float]) -> Spread | None:
         high = min(low + 1, len(ordered) - 1)
         return ordered[low] + (ordered[high] - ordered[low]) * (position - low)
 
-    return Spread(least=ordered[0], q1=at(0.25), median=at(0.5), q3=at(0.75), most=ordered[-1])
+    return FiveNumbers(least=ordered[0], q1=at(0.25), median=at(0.5), q3=at(0.75), most=ordered[-1])
 
 
 class Segment(msgspec.Struct, frozen=True):

@@ -11,14 +11,14 @@ from harness.core.agreement import agreements_words
 from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.verdict import Family
-from harness.report.diff import Change, Diff, Kind
+from harness.report.diff import CellChange, CellChangeKind, Diff
 
-Flake = Callable[[Change], str]
+FlakeReason = Callable[[CellChange], str]
 """Returns the reason why a change is a known flake; empty if it is not."""
 
 
-Count = Annotated[int, Meta(ge=0)]
-Share = Annotated[float, Meta(ge=0, le=1)]
+CellCount = Annotated[int, Meta(ge=0)]
+ShareLimit = Annotated[float, Meta(ge=0, le=1)]
 
 _WORDS_CHARS = 300
 
@@ -29,76 +29,80 @@ class Enter(msgspec.Struct, frozen=True, kw_only=True):
     A missing family has no limit, except ``failed``.
     """
 
-    failed: Annotated[Count, Meta(description="The EP's failures.")] = 0
-    unsupported: Annotated[Count | UnsetType, Meta(description="Clean refusals.")] = UNSET
-    untested: Annotated[Count | UnsetType, Meta(description="Right answers without the EP.")] = UNSET
-    excluded: Annotated[Count | UnsetType, Meta(description="Cells that say nothing about the EP.")] = UNSET
-    skipped: Annotated[Count | UnsetType, Meta(description="Cells of targets that cannot be used.")] = UNSET
+    failed: Annotated[CellCount, Meta(description="The EP's failures.")] = 0
+    unsupported: Annotated[CellCount | UnsetType, Meta(description="Clean refusals.")] = UNSET
+    untested: Annotated[CellCount | UnsetType, Meta(description="Right answers without the EP.")] = UNSET
+    excluded: Annotated[CellCount | UnsetType, Meta(description="Cells that say nothing about the EP.")] = (
+        UNSET
+    )
+    skipped: Annotated[CellCount | UnsetType, Meta(description="Cells of targets that cannot be used.")] = (
+        UNSET
+    )
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class GateLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on cells that get worse; cells that get better do not offset them."""
 
-    regressed: Annotated[Count, Meta(description="Cells with a worse result than before.")] = 0
+    regressed: Annotated[CellCount, Meta(description="Cells with a worse result than before.")] = 0
     gone: Annotated[
-        Count,
+        CellCount,
         Meta(description="Cells with a result only before: not planned, not run, unavailable, excluded."),
     ] = 0
     other_measure: Annotated[
-        Count, Meta(description="Cells with another verdict under another policy: another tolerance.")
+        CellCount, Meta(description="Cells with another verdict under another policy: another tolerance.")
     ] = 0
     golden_moved: Annotated[
-        Count | UnsetType,
+        CellCount | UnsetType,
         Meta(description="Cells with another verdict against another golden; by default as `other_measure`."),
     ] = UNSET
     other_model: Annotated[
-        Count | UnsetType,
+        CellCount | UnsetType,
         Meta(description="Cells with another verdict of another model; by default as `other_measure`."),
     ] = UNSET
-    not_run: Annotated[Count, Meta(description="Planned cells of the new run without a result.")] = 0
+    not_run: Annotated[CellCount, Meta(description="Planned cells of the new run without a result.")] = 0
     not_planned: Annotated[
-        Count, Meta(description="Records of the new run of cells that its plan does not have.")
+        CellCount, Meta(description="Records of the new run of cells that its plan does not have.")
     ] = 0
     judged: Annotated[
-        Share,
+        ShareLimit,
         Meta(
             description="The least share of the cells of each target judged in the old run that the new run "
             "judges. All targets together need at least one cell; 0 requires none."
         ),
     ] = 0.9
     required_unavailable: Annotated[
-        Count, Meta(description="Required targets that are unavailable in the new run.")
+        CellCount, Meta(description="Required targets that are unavailable in the new run.")
     ] = 0
     unclean_exit: Annotated[
-        Count,
+        CellCount,
         Meta(
             description="Targets with a process that dies or hangs after a request to exit, if none did in "
             "the old run; not those whose matrix expects it."
         ),
     ] = 0
     slower: Annotated[
-        Count, Meta(description="Cells whose latency grew by more than noise explains, on like machines.")
+        CellCount, Meta(description="Cells whose latency grew by more than noise explains, on like machines.")
     ] = 0
     unclear: Annotated[
-        Count,
+        CellCount,
         Meta(
             description="Cells that look slower, while noise, a disturbance or another way of measuring "
             "hides whether they are."
         ),
     ] = 0
     manners: Annotated[
-        Count,
+        CellCount,
         Meta(
             description="Cells that change something around them, such as the rounding mode, and did not "
             "before."
         ),
     ] = 0
     leaks: Annotated[
-        Count,
+        CellCount,
         Meta(description="Targets, and cells of the scenario `sessions`, that leak and did not before."),
     ] = 0
     min_agreement: Annotated[
-        Share | UnsetType,
+        ShareLimit | UnsetType,
         Meta(
             description="The least share of a task's answers that must not disagree with the golden's, in "
             "every cell of the new run that has some."
@@ -115,7 +119,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 class TargetLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits of one target; ``owner`` is the person to ask when one is exceeded, and may be empty."""
 
-    limits: Limits
+    limits: GateLimits
     owner: str = ""
 
 
@@ -139,7 +143,7 @@ class Breach(msgspec.Struct, frozen=True, kw_only=True):
     limit: str
     count: int
     allowed: int
-    changes: tuple[Change, ...]
+    changes: tuple[CellChange, ...]
     what: str = "cell"
     cells: tuple[str, ...] = ()
     least: float | None = None
@@ -156,13 +160,13 @@ class Judgement(msgspec.Struct, frozen=True, kw_only=True):
 
     passed: bool
     breaches: tuple[Breach, ...]
-    excused: tuple[tuple[Change, str], ...]
+    excused: tuple[tuple[CellChange, str], ...]
 
 
-def judge(
+def judge_changes(
     diff: Diff,
-    limits: Limits,
-    flake: Flake,
+    limits: GateLimits,
+    flake: FlakeReason,
     records: Iterable[Record] = (),
     apart: Mapping[str, TargetLimits] = types.MappingProxyType({}),
 ) -> Judgement:
@@ -207,7 +211,7 @@ def _of(by_target: Mapping[str, Sequence[str]], is_its: Callable[[str], bool]) -
     return [one for name, found in by_target.items() if is_its(name) for one in found]
 
 
-def _of_run(diff: Diff, limits: Limits) -> Iterator[Breach]:
+def _of_run(diff: Diff, limits: GateLimits) -> Iterator[Breach]:
     """Yield breaches that concern the run, not a single target."""
     yield Breach(limit="not_run", count=diff.new_not_run, allowed=limits.not_run, changes=())
     yield Breach(
@@ -215,7 +219,7 @@ def _of_run(diff: Diff, limits: Limits) -> Iterator[Breach]:
     )
 
 
-def _unavailable(targets: Sequence[str], limits: Limits) -> Breach:
+def _unavailable(targets: Sequence[str], limits: GateLimits) -> Breach:
     return Breach(
         limit="required_unavailable",
         count=len(targets),
@@ -226,7 +230,7 @@ def _unavailable(targets: Sequence[str], limits: Limits) -> Breach:
     )
 
 
-def _unclean(targets: Mapping[str, str], limits: Limits) -> Breach:
+def _unclean(targets: Mapping[str, str], limits: GateLimits) -> Breach:
     return Breach(
         limit="unclean_exit",
         count=len(targets),
@@ -242,7 +246,7 @@ def _ill_mannered(name: str, what: str, found: Sequence[str], allowed: int) -> B
     return Breach(limit=name, count=len(found), allowed=allowed, changes=(), what=what, cells=tuple(found))
 
 
-def _too_few(judged: Mapping[str, tuple[int, int]], limits: Limits) -> Breach:
+def _too_few(judged: Mapping[str, tuple[int, int]], limits: GateLimits) -> Breach:
     """Return the targets with too few judged cells for the rest to prove anything."""
     least = limits.judged
     return _silent(
@@ -250,7 +254,7 @@ def _too_few(judged: Mapping[str, tuple[int, int]], limits: Limits) -> Breach:
     )
 
 
-def _nothing(diff: Diff, limits: Limits) -> Iterator[Breach]:
+def _nothing(diff: Diff, limits: GateLimits) -> Iterator[Breach]:
     """Yield all targets if none has a judged cell."""
     if limits.judged and not any(new for _, new in diff.judged.values()):
         yield _silent([f"{one}: no cell in either run" for one in diff.judged] or ["no cell"], limits.judged)
@@ -268,7 +272,7 @@ def _silent(targets: Sequence[str], least: float) -> Breach:
     )
 
 
-def _disagreements(records: Iterable[Record], limits: Limits) -> Iterator[Breach]:
+def _disagreements(records: Iterable[Record], limits: GateLimits) -> Iterator[Breach]:
     """Yield the cells below the least agreement. A failed figure counts as missing, so its cell is below."""
     least = limits.min_agreement
     if least is UNSET:
@@ -287,26 +291,29 @@ def _disagreements(records: Iterable[Record], limits: Limits) -> Iterator[Breach
     )
 
 
-def _declared(change: Change) -> bool:
+def _declared(change: CellChange) -> bool:
     """Return whether a cell fails as the new matrix expects."""
     return change.expected and change.after is not None and change.after.family is Family.FAILED
 
 
-def _of_changes(among: Sequence[Change], limits: Limits) -> Iterator[Breach]:
+def _of_changes(among: Sequence[CellChange], limits: GateLimits) -> Iterator[Breach]:
     changes = [change for change in among if limits.expected_failures or not _declared(change)]
     for kind, allowed in (
-        (Kind.REGRESSED, limits.regressed),
-        (Kind.GONE, limits.gone),
-        (Kind.GOLDEN_MOVED, limits.golden_moved),
-        (Kind.OTHER_MODEL, limits.other_model),
+        (CellChangeKind.REGRESSED, limits.regressed),
+        (CellChangeKind.GONE, limits.gone),
+        (CellChangeKind.GOLDEN_MOVED, limits.golden_moved),
+        (CellChangeKind.OTHER_MODEL, limits.other_model),
     ):
         if allowed is not UNSET:
             yield _breach(kind.value, allowed, [change for change in changes if change.kind is kind])
     # An older policy file has one limit for everything that was judged by another measure.
-    apart = ((Kind.GOLDEN_MOVED, limits.golden_moved), (Kind.OTHER_MODEL, limits.other_model))
-    others = {Kind.OTHER_MEASURE, *(kind for kind, allowed in apart if allowed is UNSET)}
+    apart = (
+        (CellChangeKind.GOLDEN_MOVED, limits.golden_moved),
+        (CellChangeKind.OTHER_MODEL, limits.other_model),
+    )
+    others = {CellChangeKind.OTHER_MEASURE, *(kind for kind, allowed in apart if allowed is UNSET)}
     unlike = [change for change in changes if change.kind in others]
-    yield _breach(Kind.OTHER_MEASURE.value, limits.other_measure, unlike)
+    yield _breach(CellChangeKind.OTHER_MEASURE.value, limits.other_measure, unlike)
     yield _breach("slower", limits.slower, [change for change in changes if change.slower])
     yield _breach("unclear", limits.unclear, [change for change in changes if change.unclear])
     for family, allowed in msgspec.structs.asdict(limits.enter).items():
@@ -315,11 +322,11 @@ def _of_changes(among: Sequence[Change], limits: Limits) -> Iterator[Breach]:
             yield _breach(f"enter.{family}", allowed, entered)
 
 
-def _enters(change: Change, family: Family) -> bool:
+def _enters(change: CellChange, family: Family) -> bool:
     before = change.before.family if change.before else None
     after = change.after.family if change.after else None
     return after is family and before is not family
 
 
-def _breach(limit: str, allowed: int, changes: Sequence[Change]) -> Breach:
+def _breach(limit: str, allowed: int, changes: Sequence[CellChange]) -> Breach:
     return Breach(limit=limit, count=len(changes), allowed=allowed, changes=tuple(changes))

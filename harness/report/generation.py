@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.generated import Generated, Generation
+from harness.core.generation_figures import Generated, GenerationFigures
 from harness.core.scenario import GENERATE
 from harness.core.verdict import Family
-from harness.report.cell import REASON_CHARS, ReportCell, page_file
-from harness.report.chosen_text import Text, cpu_text, texts
+from harness.report.chosen_text import ChosenText, cpu_text, diverging_texts
 from harness.report.column import Column
+from harness.report.failing_ways import decisive, fails, generates, largest_kl
 from harness.report.figures import brief, multiple, percentage, ratio
 from harness.report.kl_curve import KlCurve, kl_curve
+from harness.report.report_cell import REASON_CHARS, ReportCell, page_file
 from harness.report.view import Report
-from harness.report.ways import decisive, fails, generates, largest_kl
 
 CELLS_PER_PAGE = 40
 """Approximate number of cells in a file; with all ways of each it then stays below some 2 MB."""
@@ -79,8 +79,8 @@ class GenerationCell(msgspec.Struct, frozen=True, kw_only=True):
     left_out: int
     disagreements: tuple[str, ...]
     declined: tuple[tuple[str, str], ...]
-    text: Text | None
-    golden_text: Text | None
+    text: ChosenText | None
+    golden_text: ChosenText | None
     equal: int | None
 
     @property
@@ -217,9 +217,9 @@ def _setting(column: Column) -> str:
 
 
 def _cell(cell: ReportCell, anchor: str, cpu_text: Sequence[int]) -> GenerationCell:
-    found = cell.record.generation or Generation()
+    found = cell.record.generation or GenerationFigures()
     standing = decisive(found)
-    text, golden_text, equal = texts(found.text, found.golden_text or cpu_text)
+    text, golden_text, equal = diverging_texts(found.text, found.golden_text or cpu_text)
     return GenerationCell(
         cell=cell,
         anchor=anchor,

@@ -4,12 +4,12 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from harness.core.generated import Generated, Generation
+from harness.core.generation_figures import Generated, GenerationFigures
 from harness.core.verdict import Verdict
 from harness.report.cell_columns import RecordRow
+from harness.report.failing_ways import fails, largest_kl
 from harness.report.merge import MergedRun
 from harness.report.rows import with_columns
-from harness.report.ways import fails, largest_kl
 
 
 class WayRow(RecordRow, frozen=True, kw_only=True):
@@ -98,7 +98,7 @@ def speed_rows(run: MergedRun) -> Iterator[SpeedRow]:
             yield SpeedRow(**common, figure="cache_mib", size=None, value=speed.cache_mib)
 
 
-def _generating(run: MergedRun) -> Iterator[tuple[Generation, Mapping[str, Any]]]:
+def _generating(run: MergedRun) -> Iterator[tuple[GenerationFigures, Mapping[str, Any]]]:
     for record, columns in with_columns(run):
         if record.generation is not None:
             yield record.generation, {**columns, "verdict": record.verdict}

@@ -8,9 +8,9 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.verdict import WRONG_NUMBERS, Family
-from harness.report.cell import ReportCell
 from harness.report.column import Column
 from harness.report.figures import Segment, stacked
+from harness.report.report_cell import ReportCell
 from harness.report.worst import most_headroom
 
 EDGES = (0.0, 0.01, 0.1, 0.5, 0.8, 1.0)

@@ -10,7 +10,7 @@ from harness.core.cell import AXIS_DEFAULTS
 from harness.core.verdict import Family
 from harness.report.column import Column
 from harness.report.figures import Share
-from harness.report.grid import column_filters
+from harness.report.model_grid import column_filters
 from harness.report.view import Report
 
 CROWDED = 8

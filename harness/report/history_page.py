@@ -5,12 +5,12 @@ from pathlib import Path
 
 import msgspec
 
-from harness.report.chart import HEIGHT, WIDTH, Chart, Edge, chart
+from harness.report.chart import CHART_WIDTH, HEIGHT, Chart, ChartEdge, chart
+from harness.report.column_precision import SCALE_BITS
 from harness.report.figures import brief
 from harness.report.nights import Nights
 from harness.report.nights_page import NightsPage
 from harness.report.page import Pages, write_pages
-from harness.report.precision import SCALE_BITS
 from harness.report.trend_points import Series, TrendPoint, Trends
 from harness.report.worst import HEADROOM_WARNING
 
@@ -51,7 +51,7 @@ def write_history_page(
         nights=[NightsPage(nights=each) for each in nights],
         series=series,
         shown=_SHOWN_CELLS,
-        width=WIDTH,
+        width=CHART_WIDTH,
         height=HEIGHT,
     )
     write_pages(out, [("index.html", page)])
@@ -64,26 +64,26 @@ def _charts(points: tuple[TrendPoint, ...]) -> Iterator[Chart]:
     shares = [point.share.count / point.share.total if point.share.total else None for point in points]
     # name, values, words, top of the chart, lines across
     figures = (
-        ("Passed, of the tried", shares, [point.passed_text for point in points], Edge(1.0, "100%"), ()),
+        ("Passed, of the tried", shares, [point.passed_text for point in points], ChartEdge(1.0, "100%"), ()),
         (
             "Delivered bits, median",
             [point.median_bits for point in points],
             [brief(point.median_bits) for point in points],
-            Edge(SCALE_BITS, brief(SCALE_BITS)),
+            ChartEdge(SCALE_BITS, brief(SCALE_BITS)),
             (),
         ),
         (
             "Error, of the allowed one (95% are below)",
             [point.headroom_high for point in points],
             [brief(point.headroom_high) for point in points],
-            Edge(_OVER, brief(_OVER)),
+            ChartEdge(_OVER, brief(_OVER)),
             (HEADROOM_WARNING, 1.0),
         ),
         (
             "Latency, median",
             latencies,
             [point.latency_text for point in points],
-            Edge(slowest, f"{brief(slowest)} ms"),
+            ChartEdge(slowest, f"{brief(slowest)} ms"),
             (),
         ),
     )

@@ -8,10 +8,10 @@ import msgspec
 from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.report.column import column_of, columns_in_order
+from harness.report.column_counts import summarise
+from harness.report.column_precision import measure_column
 from harness.report.figures import spread
 from harness.report.merge import MergedRun
-from harness.report.precision import delivered
-from harness.report.summary import summarise
 from harness.report.worst import most_headroom
 
 _HIGH = 0.95
@@ -72,7 +72,7 @@ def trend_rows(records: Sequence[Record], *, complete: bool) -> Iterator[tuple[o
     for column in columns_in_order((column_of(record) for record in records), ()):
         its = by_column[column]
         row = summarise(column, its, complete=complete)
-        bits = delivered(column, its).bits
+        bits = measure_column(column, its).bits
         right = [record for record in its if record.verdict.family is Family.PASSED]
         used = sorted(most for record in right if (most := most_headroom(record)) is not None)
         p50 = spread([record.latency.p50_ms for record in right if record.latency])

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.text import visible
+from harness.core.visible_text import visible
 
 _MAX_CODE = 300
 _MAX_CSV = 2_000
@@ -44,7 +44,7 @@ def heading(text: str) -> tuple[str, ...]:
     return ("", text, "")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, figures: int = 0) -> Iterator[str]:
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], *, figures: int = 0) -> Iterator[str]:
     """Yield the lines of a Markdown table; the last ``figures`` columns are right-aligned."""
     words = len(head) - figures
     yield f"| {' | '.join(head)} |"
@@ -68,7 +68,7 @@ def inert_json(value: object) -> bytes:
     return _NOT_PLAIN.sub(_escaped, msgspec.json.encode(value).decode()).encode() + b"\n"
 
 
-def plain(text: object, limit: int = 300) -> str:
+def plain_line(text: object, limit: int = 300) -> str:
     """Return one visible line for a log, in which GitHub and Azure find no command.
 
     Both look for ``##[`` and ``##vso[`` anywhere in a line, and for ``::`` at its beginning.

@@ -11,7 +11,7 @@ from harness.core.verdict import Verdict
 from harness.report.cell_columns import CellRow
 from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json
-from harness.report.merge import Conflict, Environment
+from harness.report.merge import Conflict, RunEnvironment
 from harness.report.rows import TargetRow
 from harness.report.view import Report
 
@@ -72,7 +72,7 @@ class ReportFile(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...]
     verdicts: dict[Verdict, int]
     conflicts: tuple[Conflict, ...]
-    environments: tuple[Environment, ...]
+    environments: tuple[RunEnvironment, ...]
     targets: tuple[TargetRow, ...]
     cells: tuple[CellRow, ...]
     faults: tuple[FaultRow, ...]

@@ -9,10 +9,10 @@ import msgspec
 
 from harness.report.figures import brief, plural
 
-WIDTH, HEIGHT = 240.0, 56.0
+_WIDTH, _HEIGHT = 240.0, 56.0
 """Units of the drawing; a page stretches it to the available width."""
 
-LEAST, MOST = 1e-15, 10.0
+LEAST, _MOST = 1e-15, 10.0
 """Ends of the logarithmic scale, in nats.
 
 The divergence grows with the square of the logits' error, so rounding in float32 gives some 1e-12, and in
@@ -20,7 +20,7 @@ float16 some 1e-6. Values below 1e-15 are only rounding of the divergence itself
 float64. A distribution unrelated to the golden's over some ten thousand tokens is near the upper end.
 """
 
-RULES = (1e-12, 1e-9, 1e-6, 1e-3, 1.0)
+_RULES = (1e-12, 1e-9, 1e-6, 1e-3, 1.0)
 """Divergences with a line."""
 
 MOST_POINTS = 120
@@ -34,7 +34,7 @@ class KlCurve(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         broken: ``(x, width)`` of the gaps.
-        rules: Heights of the lines of ``RULES``.
+        rules: Heights of the lines of ``_RULES``.
         bad: Where the first failing position is; null if none fails.
     """
 
@@ -44,8 +44,8 @@ class KlCurve(msgspec.Struct, frozen=True, kw_only=True):
     bad: float | None
     label: str
 
-    width: ClassVar = WIDTH
-    height: ClassVar = HEIGHT
+    width: ClassVar = _WIDTH
+    height: ClassVar = _HEIGHT
 
 
 def kl_curve(values: Sequence[float | None], bad: int | None) -> KlCurve | None:
@@ -56,7 +56,7 @@ def kl_curve(values: Sequence[float | None], bad: int | None) -> KlCurve | None:
     if not values:
         return None
     groups = _grouped(values)
-    step = WIDTH / len(groups)
+    step = _WIDTH / len(groups)
     path: list[str] = []
     broken: list[tuple[float, float]] = []
     for finite, members in groupby(enumerate(groups), key=lambda pair: pair[1] is not None):
@@ -69,8 +69,8 @@ def kl_curve(values: Sequence[float | None], bad: int | None) -> KlCurve | None:
     return KlCurve(
         path=" ".join(path),
         broken=tuple(broken),
-        rules=tuple(map(_y, RULES)),
-        bad=round((bad + 0.5) * WIDTH / len(values), 1) if inside and bad is not None else None,
+        rules=tuple(map(_y, _RULES)),
+        bad=round((bad + 0.5) * _WIDTH / len(values), 1) if inside and bad is not None else None,
         label=_label(values, bad),
     )
 
@@ -89,8 +89,8 @@ def _line(run: Sequence[tuple[int, float | None]], step: float) -> str:
 
 
 def _y(value: float) -> float:
-    share = math.log(min(max(value, LEAST), MOST) / LEAST) / math.log(MOST / LEAST)
-    return round(HEIGHT - _EDGE - share * (HEIGHT - 2 * _EDGE), 1)
+    share = math.log(min(max(value, LEAST), _MOST) / LEAST) / math.log(_MOST / LEAST)
+    return round(_HEIGHT - _EDGE - share * (_HEIGHT - 2 * _EDGE), 1)
 
 
 def _label(values: Sequence[float | None], bad: int | None) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from harness.core.latency import Latency
 from harness.core.record import Record
 from harness.report.figures import plural
-from harness.report.latency_change import USUAL, LatencyChange, Pair, latency_changes
+from harness.report.latency_change import USUAL_SPREAD, LatencyChange, Pair, latency_changes
 from harness.report.likeness import Likeness
 from harness.report.merge import MergedRun
 
@@ -77,7 +77,9 @@ def latency_words(found: Latencies) -> str:
     if found.cells > 1:
         told += f", of {found.promise - 1:.0%} where many cells have it"
     if found.before == 1:
-        told += f", if nights differ by {USUAL:.0%}: name more runs with --earlier to see how far they do"
+        told += (
+            f", if nights differ by {USUAL_SPREAD:.0%}: name more runs with --earlier to see how far they do"
+        )
     return told
 
 

@@ -12,7 +12,7 @@ benchmarking in reasonable time", ISMM 2013). So the logarithms of a quantile, o
 by Student's t, with the variance from run to run. Few runs tell little about it, so that of the other cells
 counts as more degrees of freedom: as many as the variances of cells are alike (Smyth, "Linear models and
 empirical Bayes methods", Statistical Applications in Genetics and Molecular Biology 3, 2004, section 6.2).
-Without any runs to learn it from, ``USUAL`` counts as ten.
+Without any runs to learn it from, ``USUAL_SPREAD`` counts as ten.
 
 Of hundreds of equal cells some differ much by chance. All p-values of a run together decide which ones are
 reported: ``harness.core.student.discoveries``.
@@ -27,10 +27,10 @@ from typing import Any, Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from harness.core.latency import Latency
 from harness.core.student import critical, discoveries, survival, trigamma, trigamma_inverse
+from harness.core.value import Floats
 
 FLOOR = 0.05
 """A change by at most this share does not matter: the place of code and data in memory alone changes as
@@ -39,11 +39,11 @@ much (Mytkowicz et al., "Producing wrong data without doing anything obviously w
 _FLOOR_MS = 0.01
 """A change by at most so many milliseconds does not matter: the smallest models spend them in Python."""
 
-USUAL = 0.03
+USUAL_SPREAD = 0.03
 """Standard deviation of a cell's time from run to run, as a share, before runs have shown it."""
 
 _PRIOR_RUNS = 10
-"""Degrees of freedom that ``USUAL`` counts for, and other cells in each if nothing shows how many."""
+"""Degrees of freedom that ``USUAL_SPREAD`` counts for, and other cells in each if nothing shows how many."""
 
 _LEVEL = 0.0075
 """Largest p-value of a cell that counts as slower.
@@ -70,14 +70,13 @@ _CLEARLY = 1.25
 _RESAMPLES = 200
 """Number of resamples: enough to know a variance to a tenth."""
 
-FEWEST_RUNS = 10
+FEWEST_SAMPLES = 10
 """Least number of samples of each run for an answer."""
 
 _QUANTILES = (0.1, 0.5)
 _MEDIAN = _QUANTILES.index(0.5)
 
-Verdict = Literal["slower", "faster", "same", "unclear"]
-Floats = NDArray[np.float64]
+LatencyVerdict = Literal["slower", "faster", "same", "unclear"]
 Pair = tuple[Sequence[Latency], Sequence[Latency]]
 
 
@@ -96,7 +95,7 @@ class LatencyChange(msgspec.Struct, frozen=True, kw_only=True):
         promise_alone: The same if only this cell has one.
     """
 
-    verdict: Verdict
+    verdict: LatencyVerdict
     may_be_slower: bool = False
     ratio: float | None
     low: float | None
@@ -168,7 +167,7 @@ def latency_changes(cells: Mapping[str, Pair]) -> dict[str, LatencyChange]:
         one = tested[name]
         bound = math.log(1 + max(FLOOR, _FLOOR_MS / min(_median(before), _median(after))))
         change = told[name].change
-        verdict: Verdict = "same"
+        verdict: LatencyVerdict = "same"
         if name in slower and max(one.slower) <= _LEVEL and change.min() > bound:
             verdict = "slower"
         elif name in faster and max(one.faster) <= _LEVEL and change.max() < -bound:
@@ -228,8 +227,8 @@ def _not_comparable(before: Sequence[Latency], after: Sequence[Latency]) -> str:
         if len(values) > 1:
             return f"measured in different ways: {what} {' and '.join(sorted(map(str, values)))}"
     fewest = min(len(latency.samples_ms) for latency in both)
-    if fewest < FEWEST_RUNS:
-        return f"{fewest} of the {FEWEST_RUNS} timed runs that it takes to tell a change from noise"
+    if fewest < FEWEST_SAMPLES:
+        return f"{fewest} of the {FEWEST_SAMPLES} timed runs that it takes to tell a change from noise"
     if not all(min(latency.samples_ms) > 0 for latency in both):
         return "a run of 0 ms: the clock is too coarse"
     return ""
@@ -250,7 +249,7 @@ def _with_interval(
     after: Sequence[Latency],
     told: _Evidence,
     tested: _Tested,
-    verdict: Verdict,
+    verdict: LatencyVerdict,
     *,
     in_part: bool,
     bound: float,
@@ -279,7 +278,7 @@ def _with_interval(
     )
 
 
-def _excuse(verdict: Verdict, before: Sequence[Latency], after: Sequence[Latency]) -> str:
+def _excuse(verdict: LatencyVerdict, before: Sequence[Latency], after: Sequence[Latency]) -> str:
     """Return what disturbed the slower side; nothing else could explain the difference."""
     suspects = {"slower": after, "faster": before}.get(verdict, ())
     # If one of several runs was disturbed, this increases the variance, and explains nothing else.
@@ -311,10 +310,10 @@ def _tests(cells: Sequence[_Evidence]) -> list[_Tested]:
     total = np.sum(between, axis=0)
     degrees = sum(one.degrees for one in cells)
     counts = _independence(cells)
-    # Degrees of freedom of what the other cells and ``USUAL`` tell together.
+    # Degrees of freedom of what the other cells and ``USUAL_SPREAD`` tell together.
     known = [_PRIOR_RUNS + counts * (degrees - one.degrees) for one in cells]
     expected = [
-        np.maximum((_PRIOR_RUNS * USUAL**2 + counts * (total - own)) / of, 0) + one.mean_within
+        np.maximum((_PRIOR_RUNS * USUAL_SPREAD**2 + counts * (total - own)) / of, 0) + one.mean_within
         for one, own, of in zip(cells, between, known, strict=True)
     ]
     alike = _likeness_of_variances(cells, expected)

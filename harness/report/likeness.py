@@ -10,7 +10,7 @@ from harness.core.other_build import PLUGIN, RUNTIME, built, library_names, othe
 from harness.report.environment import EnvironmentRow, environment_table
 from harness.report.figures import first_of
 from harness.report.latency_change import unlike
-from harness.report.merge import Environment, MergedRun, target_settings
+from harness.report.merge import MergedRun, RunEnvironment, target_settings
 
 _SHOWN_DIFFERENCES = 8
 """How many differences of one kind are named."""
@@ -30,7 +30,7 @@ _WORDS = {
 }
 """Phrase -> the keys of a fingerprint that it stands for; the first that matches counts."""
 
-UNAVAILABLE = "unavailable"
+UNAVAILABLE_KEY = "unavailable"
 """Key of a fingerprint: why the target could not be used."""
 
 _PACKAGES = re.compile(r"^.*[/\\](?:site|dist)-packages[/\\]")
@@ -84,8 +84,8 @@ class Likeness:
         """Return the targets of both runs that differ."""
         found = []
         for target in self._environments[0].keys() & self._environments[1].keys():
-            environment = differences(*(sides[target] for sides in self._environments))
-            settings = differences(*(sides.get(target, {}) for sides in self._settings))
+            environment = fact_differences(*(sides[target] for sides in self._environments))
+            settings = fact_differences(*(sides.get(target, {}) for sides in self._settings))
             if environment or settings:
                 words = self.words(target)
                 found.append(Unlike(target=target, environment=environment, settings=settings, words=words))
@@ -103,7 +103,7 @@ class Likeness:
         return self._words[target]
 
 
-def differences(old: dict[str, object], new: dict[str, object]) -> tuple[str, ...]:
+def fact_differences(old: dict[str, object], new: dict[str, object]) -> tuple[str, ...]:
     """Return ``key: old -> new`` for each difference of two trees of facts; one line each, bounded."""
     rows = [row for row in _rows(old, new) if not row.same and _is_known(row)]
     others = [
@@ -137,7 +137,7 @@ def _word(key: str, plugin: set[str]) -> str:
 
 def _is_known(row: EnvironmentRow) -> bool:
     """Return whether a difference concerns the machine, not what a version of the harness records."""
-    return row.key != UNAVAILABLE and not (_SINCE_LATER.match(row.key) and "" in row.values)
+    return row.key != UNAVAILABLE_KEY and not (_SINCE_LATER.match(row.key) and "" in row.values)
 
 
 def _rows(old: dict[str, object], new: dict[str, object]) -> tuple[EnvironmentRow, ...]:
@@ -148,9 +148,9 @@ def _rows(old: dict[str, object], new: dict[str, object]) -> tuple[EnvironmentRo
     """
     if old == new:
         return ()
-    sides = [Environment(target="", run="", fingerprint=side) for side in (old, new)]
+    sides = [RunEnvironment(target="", run="", fingerprint=side) for side in (old, new)]
     rows = environment_table(sides).rows
-    if UNAVAILABLE in old or UNAVAILABLE in new:
+    if UNAVAILABLE_KEY in old or UNAVAILABLE_KEY in new:
         rows = tuple(row for row in rows if "" not in row.values)
     return tuple(
         msgspec.structs.replace(row, same=True)

@@ -4,7 +4,7 @@ It is the precision that explains the error within the limits, as for the verdic
 shows no precision.
 """
 
-from harness.core.delivered import delivered_precision
+from harness.core.delivered_precision import delivered_precision
 from harness.core.noise import DEFAULT_LIMITS, NoiseLimits, beyond
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy

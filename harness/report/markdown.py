@@ -3,16 +3,16 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from harness.core.generated import Generation
+from harness.core.generation_figures import GenerationFigures
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.verdict import Family
+from harness.report.cell_groups import Groups
+from harness.report.failing_ways import decisive, largest_kl
 from harness.report.figures import alike, brief, multiple, percentage, plural, ratio
-from harness.report.groups import Groups
-from harness.report.inert import code, heading, linked, table
+from harness.report.inert import code, heading, linked, markdown_table
 from harness.report.rows import TargetRow
 from harness.report.tone import spoken
 from harness.report.view import Report
-from harness.report.ways import decisive, largest_kl
 
 _SHOWN = 25
 """How many groups, conflicts or reasons are listed, so that the document stays below GitHub's 1 MiB."""
@@ -64,7 +64,7 @@ def _lines(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield from _unavailable(report)
     yield from heading("## Verdicts")
     rows = [(spoken(verdict), verdict.meaning, f"{count:,}") for verdict, count in report.verdicts]
-    yield from table(("verdict", "meaning", "cells"), rows, figures=1)
+    yield from markdown_table(("verdict", "meaning", "cells"), rows, figures=1)
 
 
 def _what_ran(report: Report) -> Iterator[str]:
@@ -96,7 +96,7 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
         (_name(row), summary.by_ep.text, *(f"{getattr(row, name):,}" for name in _COUNTS))
         for row, summary in zip(targets, report.summary, strict=True)
     ]
-    yield from table(head, rows, figures=13)
+    yield from markdown_table(head, rows, figures=13)
     yield ""
     yield (
         "*By the EP*: right answers wholly by the execution provider, of the cells tried. "
@@ -138,7 +138,9 @@ def _exits(report: Report) -> Iterator[str]:
         )
         for target, exits in shown
     ]
-    yield from table(("target", "verdict", "reason", "expected", "unclean", "ended"), rows, figures=2)
+    yield from markdown_table(
+        ("target", "verdict", "reason", "expected", "unclean", "ended"), rows, figures=2
+    )
 
 
 def _noise(report: Report) -> Iterator[str]:
@@ -156,7 +158,7 @@ def _noise(report: Report) -> Iterator[str]:
         )
         for row in report.noise
     ]
-    yield from table(
+    yield from markdown_table(
         ("target", "noise of", "behaves like", "median", "quartiles", "beyond the limits"), rows, figures=3
     )
     yield ""
@@ -182,7 +184,7 @@ def _conversion(report: Report) -> Iterator[str]:
         for row in report.conversion
     ]
     head = ("target", "error, median", "on the CPU, median", "ratio, median", "largest", "cells")
-    yield from table(head, rows, figures=5)
+    yield from markdown_table(head, rows, figures=5)
     yield ""
     yield "Relative errors of converted models against the goldens of the models before conversion."
 
@@ -215,7 +217,7 @@ def _generation(report: Report) -> Iterator[str]:
     )
 
 
-def _way(generation: Generation | None) -> tuple[str, ...]:
+def _way(generation: GenerationFigures | None) -> tuple[str, ...]:
     way = decisive(generation) if generation else None
     if way is None:
         return ("", "", *(brief(None),) * 5)
@@ -307,7 +309,7 @@ def _first(
     head: Sequence[str], rows: Sequence[Sequence[str]], *, figures: int = 0, more: int = 0, what: str = ""
 ) -> Iterator[str]:
     """Yield a table of the first rows, and the number of others: ``more`` besides those in ``rows``."""
-    yield from table(head, rows[:_SHOWN], figures=figures)
+    yield from markdown_table(head, rows[:_SHOWN], figures=figures)
     others = len(rows) + more - _SHOWN
     if others > 0:
         yield ""

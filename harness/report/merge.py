@@ -27,7 +27,7 @@ _REASON_CHARS = 300
 _Named = Sequence[tuple[str, RunData]]
 
 
-class Environment(msgspec.Struct, frozen=True, kw_only=True):
+class RunEnvironment(msgspec.Struct, frozen=True, kw_only=True):
     """The environment in which a target ran, with the name of the run it comes from."""
 
     target: str
@@ -66,7 +66,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     """One or several runs with their cells side by side.
 
     If runs differ in a cell of a target, this target appears once for each of these runs, named
-    ``target @ run`` in ``Record.target`` and ``Environment.target``; ``Record.cell`` stays the id.
+    ``target @ run`` in ``Record.target`` and ``RunEnvironment.target``; ``Record.cell`` stays the id.
 
     Attributes:
         matrix: The matrix of the first run, as it was read.
@@ -93,7 +93,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     records: tuple[tuple[Path, Record], ...]
     planned: int
     complete: bool
-    environments: tuple[Environment, ...]
+    environments: tuple[RunEnvironment, ...]
     required: frozenset[str]
     conflicts: tuple[Conflict, ...]
     notices: tuple[str, ...]
@@ -329,16 +329,16 @@ def _missing_shards(runs: Sequence[RunData]) -> Iterator[tuple[str, int]]:
             yield f"shard {listed} of {whole.count:,} is missing", whole.cells - sum(present.values())
 
 
-def _environments(named: _Named, apart: set[str]) -> tuple[Environment, ...]:
-    found: list[Environment] = []
+def _environments(named: _Named, apart: set[str]) -> tuple[RunEnvironment, ...]:
+    found: list[RunEnvironment] = []
     for name, run in named:
         for target, fingerprint in run.info.targets.items():
             shown = _shown(target, name, apart)
             if not any(e.target == shown and e.fingerprint == fingerprint for e in found):
-                found.append(Environment(target=shown, run=name, fingerprint=fingerprint))
+                found.append(RunEnvironment(target=shown, run=name, fingerprint=fingerprint))
             # Equal places share one column; each other one has its own.
             found += [
-                Environment(target=f"{shown} at {place}", run=name, fingerprint=there.environment)
+                RunEnvironment(target=f"{shown} at {place}", run=name, fingerprint=there.environment)
                 for place, there in run.info.places.get(target, {}).items()
                 if there.differs
             ]

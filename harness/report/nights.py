@@ -8,11 +8,11 @@ import msgspec
 
 from harness.core.globs import glob_matcher
 from harness.core.verdict import Family, Verdict, is_result
-from harness.report.diff import Kind, kind_between
+from harness.report.diff import CellChangeKind, kind_between
 from harness.report.figures import Share
-from harness.report.signature import signature_from
+from harness.report.reason_signature import signature_from
 from harness.report.tone import tone
-from harness.report.trend import Results, measures_between, parts, read_runs, read_verdict
+from harness.report.trend import TrendDatabase, measures_between, parts, read_runs, read_verdict
 from harness.report.trend_points import Flake, RunPoint, Trends
 
 MOST_NIGHTS = 300
@@ -148,7 +148,7 @@ class _Point(msgspec.Struct, frozen=True):
 
 
 def with_nights(
-    history: Results, found: Trends, target_glob: str | None = None
+    history: TrendDatabase, found: Trends, target_glob: str | None = None
 ) -> tuple[Trends, tuple[Nights, ...]]:
     """Return trends with their flaky cells, and the nights of each matrix, for targets whose name matches."""
     nights = tuple(
@@ -162,7 +162,9 @@ def with_nights(
     return msgspec.structs.replace(found, flakes=flakes), nights
 
 
-def nights_of(history: Results, matrix: str, target_glob: str | None = None, *, trends: str = "") -> Nights:
+def nights_of(
+    history: TrendDatabase, matrix: str, target_glob: str | None = None, *, trends: str = ""
+) -> Nights:
     """Return the newest nights of a matrix, for all targets or those whose name matches.
 
     Empty without any.
@@ -194,7 +196,7 @@ def _urgency(cell: NightCell) -> tuple[object, ...]:
 
 
 def _points(
-    history: Results, matrix: str, index: dict[int, int], matches: Callable[[str], bool]
+    history: TrendDatabase, matrix: str, index: dict[int, int], matches: Callable[[str], bool]
 ) -> tuple[dict[int, tuple[str, str]], dict[int, list[_Point]]]:
     """Return the names, and the results, of the cells with several verdicts or a failure.
 
@@ -240,8 +242,8 @@ def _marks(values: Sequence[object]) -> str:
 
 
 def _kinds(
-    history: Results, points: dict[int, list[_Point]], runs: Sequence[RunPoint]
-) -> Counter[tuple[int, Kind]]:
+    history: TrendDatabase, points: dict[int, list[_Point]], runs: Sequence[RunPoint]
+) -> Counter[tuple[int, CellChangeKind]]:
     """Count ``(night, kind)`` of the cells that turned since their last night with a result."""
     turns = [
         (cell, before, after)
@@ -252,7 +254,7 @@ def _kinds(
     changes = measures_between(
         history, [(cell, runs[before.night].id, runs[after.night].id) for cell, before, after in turns]
     )
-    counts: Counter[tuple[int, Kind]] = Counter()
+    counts: Counter[tuple[int, CellChangeKind]] = Counter()
     for (_, before, after), change in zip(turns, changes, strict=True):
         kind = kind_between(before.verdict, after.verdict, change)
         if kind is not None:
@@ -261,23 +263,23 @@ def _kinds(
 
 
 def _nights(
-    history: Results,
+    history: TrendDatabase,
     runs: Sequence[RunPoint],
     points: Iterable[list[_Point]],
-    kinds: Counter[tuple[int, Kind]],
+    kinds: Counter[tuple[int, CellChangeKind]],
 ) -> Iterator[Night]:
     flaky = Counter(point.night for its in points for point in its if point.flaky)
     sums = history.rows("SELECT run, sum(failed), sum(skipped) FROM trend GROUP BY run")
     counted = {run: (failed or 0, skipped or 0) for run, failed, skipped in sums}
     for number, run in enumerate(runs):
         failed, skipped = counted.get(run.id, (0, 0))
-        regressed, fixed = kinds[number, Kind.REGRESSED], kinds[number, Kind.FIXED]
+        regressed, fixed = kinds[number, CellChangeKind.REGRESSED], kinds[number, CellChangeKind.FIXED]
         yield Night(
             run=run,
             failed=int(failed),
             regressed=regressed,
             fixed=fixed,
-            others=sum(kinds[number, kind] for kind in Kind) - regressed - fixed,
+            others=sum(kinds[number, kind] for kind in CellChangeKind) - regressed - fixed,
             flaky=flaky[number],
             skipped=int(skipped),
         )

@@ -19,18 +19,18 @@ from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.core.record import ModelContent, Record
 from harness.core.toml_text import toml_table
 from harness.core.verdict import Family, Verdict
-from harness.report.operators import is_tried, only_operator
+from harness.report.operator_pages import is_tried, only_operator
 
 _KEYS = ("operator", "opset", "types", "ranks", "notes")
 _ONNX = "ai.onnx"
 _OPSETS = re.compile(r"(\d{1,4})(?:(-)(\d{1,4})?)?")
 _PARTS = re.compile(r"[\s;,]+")
 
-Outcome = Literal["right", "wrong", "partly", "not placed", "not tried"]
+EntryOutcome = Literal["right", "wrong", "partly", "not placed", "not tried"]
 """``partly``: right where the EP computed it, but some cells were left to the CPU provider or refused."""
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class ListEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One entry of a list; empty fields are not restricted.
 
     Attributes:
@@ -57,7 +57,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class Compared(msgspec.Struct, frozen=True, kw_only=True):
+class EntryResult(msgspec.Struct, frozen=True, kw_only=True):
     """An entry with its evidence.
 
     Attributes:
@@ -68,7 +68,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
         reason: Reason of that cell.
     """
 
-    entry: Entry
+    entry: ListEntry
     right: int
     wrong: int
     left: int
@@ -76,7 +76,7 @@ class Compared(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> EntryOutcome:
         """Return what the evidence says about the entry."""
         if self.wrong:
             return "wrong"
@@ -101,15 +101,15 @@ class Unlisted(msgspec.Struct, frozen=True, kw_only=True):
     failed: int
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class ListComparison(msgspec.Struct, frozen=True, kw_only=True):
     """A list compared with a target of a run."""
 
     target: str
-    entries: tuple[Compared, ...]
+    entries: tuple[EntryResult, ...]
     unlisted: tuple[Unlisted, ...]
 
 
-def read_operator_list(path: Path) -> tuple[Entry, ...]:
+def read_operator_list(path: Path) -> tuple[ListEntry, ...]:
     """Read a list.
 
     Raises:
@@ -132,7 +132,7 @@ def read_operator_list(path: Path) -> tuple[Entry, ...]:
     return entries
 
 
-def compare_list(entries: Sequence[Entry], records: Iterable[Record], target: str) -> Comparison:
+def compare_list(entries: Sequence[ListEntry], records: Iterable[Record], target: str) -> ListComparison:
     """Compare a list with the cells of one target."""
     cells = [
         (record, record.content)
@@ -140,7 +140,7 @@ def compare_list(entries: Sequence[Entry], records: Iterable[Record], target: st
         if record.target == target and only_operator(record) and record.content is not None
     ]
     tried = [(record, content) for record, content in cells if is_tried(record)]
-    of_operator: dict[str, list[Entry]] = {}
+    of_operator: dict[str, list[ListEntry]] = {}
     for entry in entries:
         of_operator.setdefault(entry.operator, []).append(entry)
     unlisted: dict[str, list[tuple[Record, ModelContent]]] = {}
@@ -149,20 +149,20 @@ def compare_list(entries: Sequence[Entry], records: Iterable[Record], target: st
         is_covered = any(entry.covers(content) for entry in of_operator.get(name, ()))
         if not is_covered and record.placement is not None and record.placement.ep_ops.get(name):
             unlisted.setdefault(name, []).append((record, content))
-    return Comparison(
+    return ListComparison(
         target=target,
         entries=tuple(_compared(entry, tried) for entry in entries),
         unlisted=tuple(_unlisted(name, found) for name, found in sorted(unlisted.items())),
     )
 
 
-def _compared(entry: Entry, tried: Sequence[tuple[Record, ModelContent]]) -> Compared:
+def _compared(entry: ListEntry, tried: Sequence[tuple[Record, ModelContent]]) -> EntryResult:
     covered = [record for record, content in tried if entry.covers(content)]
     wrong = [record for record in covered if record.verdict.family is Family.FAILED]
     right = [record for record in covered if record.verdict is Verdict.PASS]
     left = [record for record in covered if _is_left(record)]
     first = next(iter((*wrong, *left)), None)
-    return Compared(
+    return EntryResult(
         entry=entry,
         right=len(right),
         wrong=len(wrong),
@@ -219,7 +219,7 @@ def _csv_rows(content: bytes) -> Iterator[tuple[str, Mapping[str, Any]]]:
         yield where, {**texts, **parts}
 
 
-def _entry(row: Mapping[str, Any], where: str) -> Entry:
+def _entry(row: Mapping[str, Any], where: str) -> ListEntry:
     for key in row:
         if key not in _KEYS:
             raise UsageError.at(where, f"unknown key {key!r}", valid_names(key, _KEYS))
@@ -227,7 +227,7 @@ def _entry(row: Mapping[str, Any], where: str) -> Entry:
         raise UsageError.at(where, "the operator is missing")
     try:
         # Ranks of a CSV file are texts.
-        entry = msgspec.convert({**row, "opset": str(row.get("opset", ""))}, Entry, strict=False)
+        entry = msgspec.convert({**row, "opset": str(row.get("opset", ""))}, ListEntry, strict=False)
     except msgspec.ValidationError as error:
         raise UsageError.at(where, one_line(error)) from error
     if entry.opset and not _OPSETS.fullmatch(entry.opset):

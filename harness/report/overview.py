@@ -14,7 +14,7 @@ from harness.report.environment import EnvironmentTable, environment_table
 from harness.report.figures import first_of, plural
 from harness.report.heat import Heat, heat_of
 from harness.report.memory import TargetMemory, target_memory
-from harness.report.shipping import ShippingTable, shipping_table
+from harness.report.shipping_overview import ShippingTable, shipping_table
 from harness.report.view import Report
 
 _SHOWN_OPTIONS = 5

@@ -12,7 +12,7 @@ from markupsafe import Markup, escape
 
 from harness import __version__
 from harness.core.errors import Problem, UsageError, one_line
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.core.writing import write_aside, writing
 from harness.data_files import data_root
 from harness.report.figures import alike, brief, moment, multiple, ratio
@@ -23,7 +23,7 @@ from harness.report.tone import SYMBOLS, TONES, spoken, tone
 _MAX_CHARS = 5_000
 """Length of the longest single text in a page: more than an excerpt of captured output has."""
 
-GENERATOR = "ort-ep-harness"
+PAGE_GENERATOR = "ort-ep-harness"
 """The generator that a page names."""
 
 
@@ -72,7 +72,7 @@ class Pages:
             ratio=ratio,
         )
         self.environment.globals.update(
-            tones=TONES, symbols=SYMBOLS, version=__version__, generator=GENERATOR
+            tones=TONES, symbols=SYMBOLS, version=__version__, generator=PAGE_GENERATOR
         )
 
     def make(self, template: str, *, scripts: tuple[str, ...] = ("report.js",), **context: object) -> str:
@@ -119,7 +119,7 @@ def write_pages(out: Path, pages: Iterable[tuple[str, str]]) -> None:
             write_aside(out / name, text)
 
 
-def packed(content: bytes, level: int) -> Markup:
+def packed_text(content: bytes, level: int) -> Markup:
     """Return base64 of zlib, which has only letters, digits, "+", "/" and "=": nothing to escape."""
     return Markup(base64.b64encode(zlib.compress(content, level)).decode("ascii"))  # noqa: S704
 

@@ -5,18 +5,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
+from harness.core.compute_share import is_the_cpus
 from harness.core.errors import one_line
 from harness.core.latency import FEWEST_RUNS, Latency
 from harness.core.pace import unbeaten
 from harness.core.record import Record
-from harness.core.share import is_the_cpus
 from harness.core.verdict import Verdict
-from harness.report.cell import ReportCell
 from harness.report.column import Column
+from harness.report.failing_ways import generates
 from harness.report.figures import brief, plural, spread
+from harness.report.report_cell import ReportCell
 from harness.report.text_speed import TextSpeed, text_speed
 from harness.report.view import Report
-from harness.report.ways import generates
 
 MOST_CELLS = 2000
 """Largest number of cells on the page; a browser opens this many at once."""

@@ -7,12 +7,12 @@ import msgspec
 
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import Noise
-from harness.report.agreement import ColumnAgreement, column_agreements
-from harness.report.cell import ReportCell
+from harness.report.column_precision import on_scale
 from harness.report.effect import ColumnEffect, report_effects
 from harness.report.headroom import BANDS, ColumnHeadroom, closest, column_headroom
-from harness.report.noise import farthest, on_log_scale, without_noise
-from harness.report.precision import on_scale
+from harness.report.noise_errors import farthest, on_log_scale, without_noise
+from harness.report.report_cell import ReportCell
+from harness.report.task_answers import ColumnAgreement, column_agreements
 from harness.report.view import Report
 
 

@@ -15,9 +15,9 @@ from harness.core.later_words import what_is_wrong
 from harness.core.reading import MOST_FILE, MOST_LINE, MOST_RECORDS, open_regular, read_regular, size_text
 from harness.core.record import SCHEMA, Record, decode_record
 from harness.core.run_info import RunInfo
-from harness.report.derived import Derived, is_plan_of
+from harness.report.record_claims import Derived, is_plan_of
 
-PLAN = "plan.txt"
+_PLAN = "plan.txt"
 
 EDGE_BYTES = 2048
 """Size of the shown beginning, and of the shown end, of captured output, in bytes."""
@@ -86,7 +86,7 @@ def run_folders(path: Path) -> tuple[Path, ...]:
 def read_run(folder: Path | str, *, compact: bool = False) -> RunData:
     """Read a run folder; a line without a record is left out and listed in ``damaged``.
 
-    Verdict, family, expectation and provider of each record are derived: see ``harness.report.derived``.
+    ``harness.report.record_claims`` derives verdict, family, expectation and provider of each record.
 
     Args:
         folder: The run folder.
@@ -101,14 +101,16 @@ def read_run(folder: Path | str, *, compact: bool = False) -> RunData:
     if not folder.is_dir():
         raise UsageError.at(folder, "there is no such run folder", "give the --out of a run")
     info = _read_info(folder / "run.json")
-    planned = _read_plan(folder / PLAN, info.plan)
+    planned = _read_plan(folder / _PLAN, info.plan)
     derived = Derived(info, planned)
     records, torn, damaged = _read_records(folder / "records.jsonl", derived, _Compact() if compact else None)
     foreign, told = derived.foreign, [*derived.told()]
     if planned is None and info.complete and not is_plan_of(info, records):
         info = msgspec.structs.replace(info, complete=False)
         foreign = max(1, foreign)
-        told.append(f"there is no {PLAN}, and the cells of the records are not those of the plan of run.json")
+        told.append(
+            f"there is no {_PLAN}, and the cells of the records are not those of the plan of run.json"
+        )
     faults, damaged_faults = _read_faults(folder)
     return RunData(
         folder=folder,

@@ -10,11 +10,11 @@ from harness.core.lacking import lacks_of
 from harness.core.record import Record
 from harness.core.run_info import TargetExit
 from harness.core.verdict import Family, Verdict
-from harness.report.cell import UNKNOWN_MATRIX, command_of
 from harness.report.cell_columns import VALUES, CellRow
 from harness.report.column import column_of
-from harness.report.identity import NOTHING_KNOWN
 from harness.report.merge import MergedRun
+from harness.report.report_cell import UNKNOWN_MATRIX, command_of
+from harness.report.target_identity import NOTHING_KNOWN
 from harness.report.view import Report
 
 

@@ -7,20 +7,20 @@ from pathlib import Path
 import msgspec
 
 from harness.doors import REPORT_PAGES, behind, load
-from harness.report.cell import page_file
 from harness.report.changes import changes_view
 from harness.report.details import detail_pages
 from harness.report.failures import failures_view
 from harness.report.fault_bundle import copy_bundles
 from harness.report.faults_page import fault_pages
 from harness.report.generation import generation_pages
-from harness.report.grid import model_pages
+from harness.report.model_grid import model_pages
 from harness.report.nights_page import nights_view
-from harness.report.operators import column_views, operators_view
+from harness.report.operator_pages import column_views, operators_view
 from harness.report.overview import overview_view
-from harness.report.page import GENERATOR, Pages, write_pages
+from harness.report.page import PAGE_GENERATOR, Pages, write_pages
 from harness.report.performance import performance_view
 from harness.report.precision_page import precision_view
+from harness.report.report_cell import page_file
 from harness.report.targets_page import targets_view
 from harness.report.view import Report
 
@@ -121,7 +121,7 @@ def write_site(report: Report, out: Path, *, templates: Path | None = None) -> P
 
 def _clear(out: Path, stems: set[str], written: set[str]) -> None:
     """Remove files of an earlier report, to which no page links any more."""
-    mark = f'<meta name="generator" content="{GENERATOR}">'
+    mark = f'<meta name="generator" content="{PAGE_GENERATOR}">'
     for stem in stems:
         for old in (out / f"{stem}.html", *out.glob(f"{stem}-*.html")):
             if old.name in written or not old.is_file():

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.generated import GenerationSpeed
+from harness.core.generation_figures import GenerationSpeed
 from harness.core.verdict import Family
-from harness.report.cell import ReportCell
 from harness.report.figures import brief, ratio
+from harness.report.report_cell import ReportCell
 from harness.report.view import Report
 
 MOST_TEXT_CELLS = 500

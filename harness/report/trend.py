@@ -16,9 +16,9 @@ from harness.core.later_words import unknown_word
 from harness.core.policy_terms import PolicyTerm
 from harness.core.ranks import why_gone, why_new
 from harness.core.verdict import Family, Verdict, is_result
-from harness.report.diff import Kind, kind_between
-from harness.report.likeness import UNAVAILABLE, differences
-from harness.report.measure import Measure, MeasureChange, between
+from harness.report.diff import CellChangeKind, kind_between
+from harness.report.likeness import UNAVAILABLE_KEY, fact_differences
+from harness.report.same_measure import Measure, MeasureChange, between
 from harness.report.trend_points import (
     CellPoint,
     Failing,
@@ -61,14 +61,14 @@ _DERIVED = ("run", "changed", "unavailable")
 """Fields of a point that are no columns of the table."""
 
 
-class Results(Protocol):
+class TrendDatabase(Protocol):
     """A database with the tables of a history: ``run``, ``environment``, ``trend``, ``cell``, ``result``."""
 
     def rows(self, sql: str, *values: object) -> Iterable[tuple[Any, ...]]:
         """Return the rows of a query; each ``?`` in it stands for a value."""
 
 
-def trends(history: Results, target_glob: str | None = None) -> Trends:
+def trends(history: TrendDatabase, target_glob: str | None = None) -> Trends:
     """Read the trends of all targets, or of those whose name matches.
 
     Raises:
@@ -96,13 +96,13 @@ def trends(history: Results, target_glob: str | None = None) -> Trends:
         turned=tuple(
             sorted(
                 (one for run in newest.values() for target, one in book.turned(run) if wanted(target)),
-                key=lambda one: (list(Kind).index(one.kind), one.cell),
+                key=lambda one: (list(CellChangeKind).index(one.kind), one.cell),
             )
         ),
     )
 
 
-def failing_cells(history: Results, matrix: str) -> dict[str, Failing]:
+def failing_cells(history: TrendDatabase, matrix: str) -> dict[str, Failing]:
     """Return the cells that fail in a history's newest run of a matrix, by their ids."""
     book = _Book(history)
     runs = [run for run in book.runs.values() if run.matrix == matrix]
@@ -114,7 +114,7 @@ def failing_cells(history: Results, matrix: str) -> dict[str, Failing]:
     }
 
 
-def cell_points(history: Results, cell: str) -> dict[str, tuple[CellPoint, ...]]:
+def cell_points(history: TrendDatabase, cell: str) -> dict[str, tuple[CellPoint, ...]]:
     """Return matrix -> results of one cell, oldest first.
 
     Raises:
@@ -129,7 +129,7 @@ def cell_points(history: Results, cell: str) -> dict[str, tuple[CellPoint, ...]]
     return {points[-1].run.matrix: points for *_, points in found}
 
 
-def _near(history: Results, cell: str) -> list[str]:
+def _near(history: TrendDatabase, cell: str) -> list[str]:
     """Return cells of the same model on other targets, or else some of all."""
     model = cell.partition("[")[0]
     like = "SELECT DISTINCT cell FROM cell WHERE substr(cell, 1, ?) = ? ORDER BY cell LIMIT ?"
@@ -138,7 +138,7 @@ def _near(history: Results, cell: str) -> list[str]:
     return found or [row[0] for row in history.rows(any_of_them, _SEARCHED)]
 
 
-def read_runs(history: Results) -> dict[int, RunPoint]:
+def read_runs(history: TrendDatabase) -> dict[int, RunPoint]:
     """Return the runs by their number, oldest first."""
     rows = history.rows(
         "SELECT id, name, matrix, first, planned, not_run, complete FROM run ORDER BY first, id"
@@ -154,7 +154,9 @@ def parts(values: Sequence[int]) -> Iterator[Sequence[int]]:
         yield values[start : start + _PART]
 
 
-def measures_between(history: Results, pairs: Sequence[tuple[int, int, int]]) -> Iterator[MeasureChange]:
+def measures_between(
+    history: TrendDatabase, pairs: Sequence[tuple[int, int, int]]
+) -> Iterator[MeasureChange]:
     """Yield how the measure of each ``(cell, run before, run)`` changed, by their numbers."""
     cells = [*dict.fromkeys(cell for cell, *_ in pairs)]
     known: dict[tuple[int, int], Measure] = {}
@@ -173,7 +175,7 @@ def measures_between(history: Results, pairs: Sequence[tuple[int, int, int]]) ->
 class _Book:
     """The rows of a history as values."""
 
-    def __init__(self, history: Results) -> None:
+    def __init__(self, history: TrendDatabase) -> None:
         self._history = history
         self.runs = read_runs(history)
         self._order = {number: index for index, number in enumerate(self.runs)}
@@ -209,12 +211,12 @@ class _Book:
         texts = [self._environments.get((run.id, target), "{}") for run in (before, now)]
         if texts[0] == texts[1]:
             return ()
-        return differences(*(msgspec.json.decode(text, type=dict[str, object]) for text in texts))
+        return fact_differences(*(msgspec.json.decode(text, type=dict[str, object]) for text in texts))
 
     def unavailable(self, target: str, run: RunPoint) -> str:
         """Return why a run could not use a target; empty if it could."""
         found = msgspec.json.decode(self._environments.get((run.id, target), "{}"))
-        return one_line(str(found.get(UNAVAILABLE) or "")) if isinstance(found, dict) else ""
+        return one_line(str(found.get(UNAVAILABLE_KEY) or "")) if isinstance(found, dict) else ""
 
     @functools.cached_property
     def _environments(self) -> dict[tuple[int, str], str]:
@@ -279,15 +281,21 @@ class _Book:
 
 def _turn(
     before: Verdict | None, after: Verdict | None, change: MeasureChange
-) -> tuple[Kind | None, tuple[str, ...]]:
+) -> tuple[CellChangeKind | None, tuple[str, ...]]:
     """Return how a cell changed between two runs, and why."""
     if before is None or after is None:
         planned = after or before
-        kind = None if planned is None or not is_result(planned) else Kind.NEW if after else Kind.GONE
+        kind = (
+            None
+            if planned is None or not is_result(planned)
+            else CellChangeKind.NEW
+            if after
+            else CellChangeKind.GONE
+        )
     else:
         kind = kind_between(before, after, change)
-    if kind in (Kind.NEW, Kind.GONE):
-        return kind, why_new(before) if kind is Kind.NEW else why_gone(after)
+    if kind in (CellChangeKind.NEW, CellChangeKind.GONE):
+        return kind, why_new(before) if kind is CellChangeKind.NEW else why_gone(after)
     is_open = before is not None and after is not None and change.is_open(before, after)
     return kind, (*change.told, *([change.unknown] if is_open else []))
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from harness.core.verdict import Verdict
-from harness.report.diff import Kind
+from harness.report.diff import CellChangeKind
 from harness.report.figures import Share, brief
 
 
@@ -119,7 +119,7 @@ class Turned(msgspec.Struct, frozen=True, kw_only=True):
 
     cell: str
     label: str
-    kind: Kind
+    kind: CellChangeKind
     before: Verdict | None
     after: Verdict | None
     facts: tuple[str, ...]

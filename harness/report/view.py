@@ -14,19 +14,19 @@ from harness.core.lacking import Lacking, lacks_of
 from harness.core.record import Record
 from harness.core.run_info import TargetExit
 from harness.core.verdict import Family, Verdict, says_nothing
-from harness.report.cell import UNKNOWN_MATRIX, ReportCell, placed
+from harness.report.cell_groups import Groups, grouped
 from harness.report.column import Column, columns_in_order
+from harness.report.column_counts import ColumnSummary, summarise
+from harness.report.column_precision import ColumnPrecision, measure_column
 from harness.report.conversion import ColumnConversion, column_conversion
 from harness.report.diff import Diff
-from harness.report.fault import KnownFaults, ReportFault
 from harness.report.fault_bundle import BundleOf, no_bundle
-from harness.report.groups import Groups, grouped
-from harness.report.identity import Identity, identities
+from harness.report.fault_merge import KnownFaults, ReportFault
 from harness.report.merge import MergedRun, target_settings
 from harness.report.nights import Nights
-from harness.report.noise import ColumnNoise, column_noise
-from harness.report.precision import ColumnPrecision, delivered
-from harness.report.summary import ColumnSummary, summarise
+from harness.report.noise_errors import ColumnNoise, column_noise
+from harness.report.report_cell import UNKNOWN_MATRIX, ReportCell, sorted_cells
+from harness.report.target_identity import Identity, identities
 from harness.report.trend_points import Failing
 
 _SHOWN_REASONS = 5
@@ -38,7 +38,7 @@ Documented = Mapping[str, Mapping[str, str]]
 """Provider -> operator -> its restrictions. A provider without documented operators has no entry."""
 
 
-class Unavailable(msgspec.Struct, frozen=True, kw_only=True):
+class UnavailableCells(msgspec.Struct, frozen=True, kw_only=True):
     """Cells of a column in which nothing was tried, by cause and reason."""
 
     column: Column
@@ -88,7 +88,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     precision: tuple[ColumnPrecision, ...]
     noise: tuple[ColumnNoise, ...]
     conversion: tuple[ColumnConversion, ...]
-    unavailable: tuple[Unavailable, ...]
+    unavailable: tuple[UnavailableCells, ...]
     unexpected_failures: Groups
     unexpected_others: Groups
     expected_failures: Groups
@@ -144,7 +144,7 @@ def build_report(
 ) -> Report:
     """Build the view model; the arguments are as in ``Report``."""
     known = KnownFaults(run)
-    cells = placed(run.records, known.link, run.known)
+    cells = sorted_cells(run.records, known.link, run.known)
     # As the matrix lists them, then as the environments do; repeats do no harm.
     targets = dict.fromkeys([*target_settings(run.matrix), *(each.target for each in run.environments)])
     columns = columns_in_order((cell.column for cell in cells), list(targets))
@@ -171,7 +171,7 @@ def build_report(
         by_column=by_column,
         verdicts=tuple((verdict, verdicts[verdict]) for verdict in Verdict if verdicts[verdict]),
         summary=tuple(summarise(column, by_column[column], complete=complete) for column in columns),
-        precision=tuple(delivered(column, by_column[column]) for column in columns),
+        precision=tuple(measure_column(column, by_column[column]) for column in columns),
         noise=tuple(row for column in columns for row in column_noise(column, by_column[column])),
         conversion=tuple(filter(None, (column_conversion(one, by_column[one]) for one in columns))),
         unavailable=tuple(row for column in columns for row in _unavailable(column, by_column[column])),
@@ -197,12 +197,12 @@ def _by_column(records: Iterable[Record], cells: Iterable[ReportCell]) -> Mappin
     return found
 
 
-def _unavailable(column: Column, records: Iterable[Record]) -> Iterable[Unavailable]:
+def _unavailable(column: Column, records: Iterable[Record]) -> Iterable[UnavailableCells]:
     counts = Counter((r.cause, r.reason) for r in records if r.verdict is Verdict.UNAVAILABLE)
     shown = counts.most_common(_SHOWN_REASONS)
     for (cause, reason), count in shown:
-        yield Unavailable(column=column, cause=cause, reason=reason, count=count)
+        yield UnavailableCells(column=column, cause=cause, reason=reason, count=count)
     if len(counts) > len(shown):
         rest = counts.total() - sum(count for _, count in shown)
         reason = f"{len(counts) - len(shown):,} other reasons"
-        yield Unavailable(column=column, cause="", reason=reason, count=rest)
+        yield UnavailableCells(column=column, cause="", reason=reason, count=rest)

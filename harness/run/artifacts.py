@@ -41,7 +41,7 @@ def keep_artifacts(folder: Path, finished: Finished, warn: Callable[[str], None]
         warn(f"artifacts of {record.cell} cannot be written: {error.strerror or error}")
         return record
     except Exception as error:  # noqa: BLE001 - affects this cell alone
-        return lost(folder, record, error)
+        return record_without_verdict(folder, record, error)
 
 
 def keep_exit(folder: Path, event: ProcessEnded) -> str:
@@ -56,7 +56,7 @@ def keep_exit(folder: Path, event: ProcessEnded) -> str:
     return ""
 
 
-def lost(folder: Path, record: Record, error: Exception) -> Record:
+def record_without_verdict(folder: Path, record: Record, error: Exception) -> Record:
     """Return a record without a verdict in place of one that cannot be kept.
 
     Its artifacts have the traceback.

@@ -13,7 +13,7 @@ from harness.core.writing import write_aside
 from harness.corpus.cache import cache_root
 from harness.engine.queues import RESTART_MS
 
-KEPT = 64
+MOST_MATRICES = 64
 """Number of matrices whose durations are kept."""
 
 
@@ -50,5 +50,5 @@ class Durations:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             write_aside(self._file, msgspec.json.encode({**self.known_ms(), **self._fresh}))
             by_age = sorted(self._file.parent.glob("*.json"), key=lambda file: file.stat().st_mtime)
-            for file in by_age[:-KEPT]:
+            for file in by_age[:-MOST_MATRICES]:
                 file.unlink(missing_ok=True)

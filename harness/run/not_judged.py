@@ -9,8 +9,8 @@ import msgspec
 from harness.core.cause import plain_cause
 from harness.core.errors import one_line
 from harness.core.record import Record
-from harness.core.text import visible
 from harness.core.verdict import Family, Verdict
+from harness.core.visible_text import visible
 
 MOST_CAUSES = 5
 """Largest number of listed causes; the report has all."""
@@ -30,14 +30,14 @@ _KIND = re.compile(r"\b([A-Z]\w+): ")
 """The kind of an error, such as ``NotImplemented``."""
 
 
-class Cause(msgspec.Struct, frozen=True):
+class SharedCause(msgspec.Struct, frozen=True):
     """A verdict, and the common part of its models' reasons."""
 
     verdict: Verdict
     pattern: str
 
 
-class Group(msgspec.Struct, kw_only=True):
+class ModelGroup(msgspec.Struct, kw_only=True):
     """The models of one cause, each with its reason."""
 
     models: dict[str, str] = {}
@@ -48,21 +48,21 @@ def says_nothing_yet(record: Record) -> bool:
     return record.family is Family.EXCLUDED or record.verdict is Verdict.TIMEOUT
 
 
-def add_to(groups: dict[Cause, Group], record: Record) -> None:
+def add_to(groups: dict[SharedCause, ModelGroup], record: Record) -> None:
     """Put a cell that was not judged into its group."""
-    group = groups.setdefault(Cause(record.verdict, _pattern(record)), Group())
+    group = groups.setdefault(SharedCause(record.verdict, _pattern(record)), ModelGroup())
     group.models[f"{record.suite}/{record.model}"] = record.reason
 
 
-def not_judged(of_targets: Iterable[Mapping[Cause, Group]]) -> Iterator[tuple[str, str]]:
+def not_judged(of_targets: Iterable[Mapping[SharedCause, ModelGroup]]) -> Iterator[tuple[str, str]]:
     """Yield each cause with its models and the first model's reason, as pairs of a word and a line."""
-    merged: dict[Cause, Group] = {}
+    merged: dict[SharedCause, ModelGroup] = {}
     for groups in of_targets:
         for cause, group in groups.items():
-            into = merged.setdefault(cause, Group())
+            into = merged.setdefault(cause, ModelGroup())
             into.models |= group.models
     ordered = sorted(merged.items(), key=lambda item: (_rank(item[0].verdict), -len(item[1].models)))
-    others: list[Group] = []
+    others: list[ModelGroup] = []
     shown_of: Counter[Verdict] = Counter()
     for cause, group in ordered:
         verdict = cause.verdict

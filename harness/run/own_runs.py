@@ -19,7 +19,7 @@ from harness.core.writing import aside, write_aside
 from harness.corpus.cache import cache_root, fill_once
 
 INFO = "run.json"
-CODES = "run.mac"
+_CODES = "run.mac"
 """File in the run folder: HMAC-SHA256 (hexadecimal) of ``run.json``; during a change, also of the new one."""
 
 KEY = "run-key"
@@ -53,13 +53,13 @@ def own_info(folder: Path) -> RunInfo | None:
 
 
 def _sign(folder: Path, key: bytes, *contents: bytes) -> None:
-    write_aside(folder / CODES, b"".join(_code(key, content) + b"\n" for content in contents))
+    write_aside(folder / _CODES, b"".join(_code(key, content) + b"\n" for content in contents))
 
 
 def _signed(folder: Path, key: bytes) -> bytes | None:
     """Return the content of ``run.json``; None if it is not signed."""
     try:
-        codes = read_regular(folder / CODES, 1024).split()
+        codes = read_regular(folder / _CODES, 1024).split()
         content = read_regular(folder / INFO, _MOST_BYTES)
     except OSError:
         return None

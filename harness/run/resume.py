@@ -11,11 +11,11 @@ from harness.core.other_build import other_builds
 from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.corpus.case import load_case
-from harness.corpus.errors import ModelError
+from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import Suite
 from harness.plan.plan import Plan
 
-SHOWN = 4
+_SHOWN = 4
 """Largest number of listed changes; a single one usually shows what happened."""
 
 _PLACES = re.compile(r"targets\[\d+\]\.(runtime\.)?places\b")
@@ -23,7 +23,7 @@ _PLACES = re.compile(r"targets\[\d+\]\.(runtime\.)?places\b")
 _SINCE_LATER = re.compile(r"(processor\.features|drivers|altered|mapped): ")
 """Facts that the version which began a run may not have recorded: if absent there, they are no change."""
 
-ABSENT = "(absent)"
+_ABSENT = "(absent)"
 """Replaces a value that one side lacks."""
 
 
@@ -36,7 +36,7 @@ def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
     # The same file may have two paths, and a board may be repaired or replaced meanwhile.
     changes = [
         change
-        for change in differences(info.matrix, _plain(plan.matrix))
+        for change in json_differences(info.matrix, _plain(plan.matrix))
         if not (change.startswith("path:") or _PLACES.match(change))
     ]
     if changes:
@@ -83,23 +83,23 @@ def check_same_environment(target: str, then: Mapping[str, Any], now: Mapping[st
     old, new = ({key: value for key, value in side.items() if key != "sha256"} for side in (then, found))
     others = [
         change
-        for change in differences(old, new)
-        if not (_SINCE_LATER.match(change) and f": {ABSENT} -> " in change)
+        for change in json_differences(old, new)
+        if not (_SINCE_LATER.match(change) and f": {_ABSENT} -> " in change)
     ]
     changes = [*other_builds(then, found), *others]
     if changes:
         raise _refusal(where, f"the environment of target {target!r} has changed", changes)
 
 
-def differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
+def json_differences(old: Any, new: Any, path: str = "") -> Iterator[str]:
     """Yield where two trees of JSON values differ: ``packages.numpy: 2.3 -> 2.4``."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in [*old, *(key for key in new if key not in old)]:
             below = f"{path}.{key}" if path else str(key)
-            yield from differences(old.get(key, ABSENT), new.get(key, ABSENT), below)
+            yield from json_differences(old.get(key, _ABSENT), new.get(key, _ABSENT), below)
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for index, (left, right) in enumerate(zip(old, new, strict=True)):
-            yield from differences(left, right, f"{path}[{index}]")
+            yield from json_differences(left, right, f"{path}[{index}]")
     elif old != new:
         yield f"{path}: {one_line(old, 60)} -> {one_line(new, 60)}"
 
@@ -110,6 +110,6 @@ def _plain(value: Any) -> Any:
 
 
 def _refusal(where: str, what: str, changes: list[str]) -> UsageError:
-    more = f" (and {len(changes) - SHOWN} more)" if len(changes) > SHOWN else ""
-    shown = f"{what}: {'; '.join(changes[:SHOWN])}{more}"
+    more = f" (and {len(changes) - _SHOWN} more)" if len(changes) > _SHOWN else ""
+    shown = f"{what}: {'; '.join(changes[:_SHOWN])}{more}"
     return UsageError.at(where, shown, "restore it, or begin a new run with --out")

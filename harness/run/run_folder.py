@@ -18,7 +18,7 @@ from harness.core.run_info import PlaceInfo, RunInfo, TargetExit
 from harness.core.writing import aside, write_aside, writing
 from harness.engine.events import PlaceChanged, ProcessEnded, TargetReady
 from harness.plan.plan import Plan
-from harness.run.artifacts import keep_exit, lost
+from harness.run.artifacts import keep_exit, record_without_verdict
 from harness.run.durable import DurableFile
 from harness.run.exits import with_end
 from harness.run.own_runs import write_info
@@ -28,7 +28,7 @@ RECORDS = "records.jsonl"
 PLAN = "plan.txt"
 """Ids of the planned cells; a report needs them to name cells without a record."""
 
-MOST_TOLD = 20
+_MOST_TOLD = 20
 """Number of times that a place was set aside that are kept, the latest ones."""
 
 _CONTINUE = "records written so far are kept; free some space, then continue with --resume"
@@ -144,7 +144,7 @@ class RunFolder:
         of_target[event.place] = PlaceInfo(
             environment=environment,
             differs=event.reason if event.state == "differs" else known.differs,
-            set_aside=(*known.set_aside, event.reason)[-MOST_TOLD:]
+            set_aside=(*known.set_aside, event.reason)[-_MOST_TOLD:]
             if event.state == "set aside"
             else known.set_aside,
         )
@@ -175,7 +175,7 @@ class RunFolder:
         try:
             return record, encode_record(record) + b"\n"
         except Exception as error:  # noqa: BLE001 - affects this cell alone
-            without = lost(self.path, record, error)
+            without = record_without_verdict(self.path, record, error)
             return without, encode_record(without) + b"\n"
 
     def replan(self, plan: Plan) -> None:

@@ -17,11 +17,11 @@ from harness.core.record import Record
 from harness.core.run_info import RunInfo, TargetExit
 from harness.core.verdict import Family, Verdict, is_result, says_nothing
 from harness.engine.events import ProcessEnded
-from harness.plan.baseline import Fit
+from harness.plan.baselines import BaselineFit
 from harness.plan.plan import Plan
 from harness.plan.surroundings import surroundings_of
 from harness.run.exits import with_end
-from harness.run.not_judged import Cause, Group, add_to, says_nothing_yet
+from harness.run.not_judged import ModelGroup, SharedCause, add_to, says_nothing_yet
 
 
 class IllMannered(msgspec.Struct):
@@ -32,7 +32,7 @@ class IllMannered(msgspec.Struct):
     cells: int = 0
 
 
-class TargetRow(msgspec.Struct, kw_only=True):
+class TargetTotals(msgspec.Struct, kw_only=True):
     """The totals of one target; all counts are cells.
 
     Attributes:
@@ -87,11 +87,11 @@ class TargetRow(msgspec.Struct, kw_only=True):
     reason: str = ""
     places: Counter[str] = msgspec.field(default_factory=Counter)
     alone: Counter[str] = msgspec.field(default_factory=Counter)
-    not_judged: dict[Cause, Group] = {}
+    not_judged: dict[SharedCause, ModelGroup] = {}
     exits: TargetExit = TargetExit()
     simulated: str = ""
     lacks: Counter[str] = msgspec.field(default_factory=Counter)
-    fit: Fit | None = None
+    fit: BaselineFit | None = None
     results: dict[str, Verdict] = {}
 
     @property
@@ -176,7 +176,7 @@ class Tally:
         self._plan = plan
         self._named = named
         planned = Counter(cell.target for cell in plan.cells)
-        self._rows = {target: TargetRow(target=target, planned=count) for target, count in planned.items()}
+        self._rows = {target: TargetTotals(target=target, planned=count) for target, count in planned.items()}
         self._known = {cell for one in plan.matrix.baselines or () for cell in one.by_cell}
 
     def add(self, *records: Record) -> None:
@@ -239,7 +239,7 @@ class Tally:
         """Records without a verdict: a file changed during the run, or the harness itself failed."""
         return sum(row.families[Family.MISSING] for row in self.rows())
 
-    def rows(self) -> tuple[TargetRow, ...]:
+    def rows(self) -> tuple[TargetTotals, ...]:
         """Return one row for each target, in the order of the plan; ``add`` changes them."""
         return tuple(self._rows.values())
 

@@ -7,7 +7,7 @@ from harness.plan.target import Runtime
 from harness.runtimes.environments import build, installer, is_built
 from harness.runtimes.installer import Installer, InstallError
 
-AT_ONCE = 2
+_AT_ONCE = 2
 """Number of concurrent builds: uv downloads and unpacks in many threads."""
 
 
@@ -25,7 +25,7 @@ class Builds:
     ) -> None:
         self._note = note
         self._on_end = on_end
-        self._slots = threading.Semaphore(AT_ONCE)
+        self._slots = threading.Semaphore(_AT_ONCE)
         self._running: dict[Runtime, Installer] = {}
         self._built: set[Runtime] = set()
         self._failed: dict[Runtime, InstallError] = {}

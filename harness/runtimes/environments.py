@@ -29,7 +29,7 @@ from harness.runtimes.installer import Installer, InstallError
 from harness.runtimes.npm import Npm
 from harness.runtimes.uv import Uv
 
-MANIFEST = "manifest.json"
+_MANIFEST = "manifest.json"
 
 SETTINGS = (
     *("UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "UV_DEFAULT_INDEX", "UV_INDEX", "UV_INDEX_STRATEGY"),
@@ -43,7 +43,7 @@ _RELEASE = re.compile(r"onnxruntime[a-z0-9-]*==(.+)")
 _SECRET = re.compile(r"(?<=://)[^/@\s]*@")
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class EnvironmentManifest(msgspec.Struct, frozen=True, kw_only=True):
     """The description beside an environment.
 
     Attributes:
@@ -61,14 +61,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     nbytes: int
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class KeptEnvironment(msgspec.Struct, frozen=True, kw_only=True):
     """An environment of the cache, with its description if that can be read.
 
     A process was last started from it at ``used_at``, in seconds since the epoch.
     """
 
     key: str
-    manifest: Manifest | None
+    manifest: EnvironmentManifest | None
     used_at: float
 
 
@@ -87,7 +87,7 @@ def modules(runtime: Runtime) -> Path:
     return _entry(runtime)
 
 
-def contents(runtime: Runtime) -> dict[str, str]:
+def answer_dependencies(runtime: Runtime) -> dict[str, str]:
     """Return what the CPU provider's answers in an environment depend on, besides the machine.
 
     An environment never changes once it is built.
@@ -137,27 +137,27 @@ def build(runtime: Runtime, builder: Installer | None = None) -> Path:
 def note_use(runtime: Runtime) -> None:
     """Note the present time as the last use of a runtime's environment."""
     with contextlib.suppress(OSError):  # the cache belongs to another user
-        os.utime(_entry(runtime) / MANIFEST)
+        os.utime(_entry(runtime) / _MANIFEST)
 
 
-def kept() -> tuple[Kept, ...]:
+def kept() -> tuple[KeptEnvironment, ...]:
     """Return the environments of the cache, those used last first."""
     folders = _home().iterdir() if _home().is_dir() else ()
     found = [_read(folder) for folder in folders if folder.is_dir() and not folder.name.startswith(".")]
     return tuple(sorted(found, key=lambda one: (-one.used_at, one.key)))
 
 
-def _read(folder: Path) -> Kept:
-    path = folder / MANIFEST
+def _read(folder: Path) -> KeptEnvironment:
+    path = folder / _MANIFEST
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode(path.read_bytes(), type=EnvironmentManifest)
         used_at = path.stat().st_mtime
     except (OSError, ValueError):  # no JSON, or not UTF-8
         manifest, used_at = None, 0.0
-    return Kept(key=folder.name, manifest=manifest, used_at=used_at)
+    return KeptEnvironment(key=folder.name, manifest=manifest, used_at=used_at)
 
 
-def prune(*, older_than_s: float) -> Iterator[Kept]:
+def prune_environments(*, older_than_s: float) -> Iterator[KeptEnvironment]:
     """Remove the environments that were last used so many seconds ago or more, and yield each.
 
     It also removes the remains of interrupted builds; running builds stay.
@@ -191,7 +191,7 @@ def _entry(runtime: Runtime) -> Path:
     own: Any = [platform.python_version(), sysconfig.get_config_var("EXT_SUFFIX")]
     settings: tuple[str, ...] = SETTINGS
     if runtime.is_javascript:
-        own, settings = [npm.DRIVER], npm.SETTINGS
+        own, settings = [npm.DRIVER], npm.NPM_VARIABLES
     inputs = {
         "requirements": sorted(_with_state(requirement) for requirement in set(runtime.packages)),
         "python": _asked_python(runtime) or own,
@@ -244,17 +244,17 @@ def _fill(folder: Path, runtime: Runtime, builder: Installer) -> None:
     requirements = sorted(set(runtime.packages))
     if isinstance(builder, Npm):
         driver = () if any(one.startswith("playwright-core@") for one in requirements) else (npm.DRIVER,)
-        python, packages = "", npm.install(builder, [*requirements, *driver], folder)
+        python, packages = "", npm.install_npm_packages(builder, [*requirements, *driver], folder)
     else:
         python, packages = _fill_venv(folder, runtime, requirements, builder)
-    manifest = Manifest(
+    manifest = EnvironmentManifest(
         requirements=tuple(requirements),
         python=python,
         packages=packages,
         created=dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         nbytes=sum(path.lstat().st_size for path in folder.rglob("*")),
     )
-    (folder / MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
+    (folder / _MANIFEST).write_bytes(msgspec.json.format(msgspec.json.encode(manifest)))
 
 
 def _fill_venv(

@@ -8,7 +8,7 @@ from pathlib import Path
 from harness.core.errors import HarnessError
 from harness.runtimes.process_group import kill_group
 
-LIMIT_S = 3600.0
+INSTALL_LIMIT_S = 3600.0
 """Seconds that a command may take; the wheels of accelerators have gigabytes."""
 
 
@@ -79,10 +79,10 @@ class Installer:
             )
         with popen:
             try:
-                out, printed = popen.communicate(timeout=LIMIT_S)
+                out, printed = popen.communicate(timeout=INSTALL_LIMIT_S)
             except subprocess.TimeoutExpired:
                 _kill(popen)
-                raise InstallError(f"{self.name} was killed after {LIMIT_S:g} s") from None
+                raise InstallError(f"{self.name} was killed after {INSTALL_LIMIT_S:g} s") from None
             except BaseException:
                 _kill(popen)
                 raise

@@ -40,7 +40,7 @@ _VERSION = re.compile(r"v(\d+)\.(\d+)\.(\d+)")
 _LOOK_S = 30.0
 
 
-def command(runtime: Runtime, modules: Path) -> tuple[str, ...]:
+def agent_command(runtime: Runtime, modules: Path) -> tuple[str, ...]:
     """Return the command of a JavaScript agent; its packages are in ``node_modules`` of a folder.
 
     Raises:

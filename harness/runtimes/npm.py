@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from harness.core.errors import one_line
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.runtimes.installer import Installer, InstallError
 
 DRIVER = "playwright-core@1.61.0"
 """The package that drives browsers (Apache-2.0): its last release for Node.js 18, without its own browser."""
 
-SETTINGS = (
+NPM_VARIABLES = (
     *("npm_config_registry", "npm_config_userconfig", "npm_config_before"),
     *("NPM_CONFIG_REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_BEFORE"),
 )
@@ -25,7 +25,7 @@ SETTINGS = (
 INSTALLED = Path("node_modules", ".package-lock.json")
 """npm's own list of what it installed, written at the end."""
 
-SHOWN = 240
+_SHOWN = 240
 """Characters of npm's error in a reason, which a table shows beside the requirements and a cause."""
 
 _ERROR = re.compile(r"^npm (?:error|ERR!) ?(?:not(?:arget|found)|40\d )? ?(.*)$", re.MULTILINE)
@@ -55,10 +55,10 @@ class Npm(Installer):
     def reason(self, printed: str) -> str:
         """Return npm's error in one line, without its code and the path of its log."""
         lines = [line for line in _ERROR.findall(visible(printed)) if not _NO_REASON.match(line)]
-        return one_line(" ".join(lines), SHOWN)
+        return one_line(" ".join(lines), _SHOWN)
 
 
-def install(npm: Npm, requirements: Iterable[str], folder: Path) -> tuple[str, ...]:
+def install_npm_packages(npm: Npm, requirements: Iterable[str], folder: Path) -> tuple[str, ...]:
     """Install packages into ``node_modules`` of a folder; return them as ``name==version``, sorted.
 
     Raises:

@@ -6,10 +6,10 @@ import shutil
 import sysconfig
 
 from harness.core.errors import one_line
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.runtimes.installer import Installer, InstallError
 
-SHOWN = 240
+_SHOWN = 240
 """Characters of uv's error in a reason, which a table shows beside the requirements and a cause."""
 
 _LAST_WORDS = re.compile(r"^(?:error: ?|\s*[x\u00d7] )(.*)", re.MULTILINE | re.DOTALL)
@@ -34,7 +34,7 @@ class Uv(Installer):
         found = _LAST_WORDS.search(text)
         error = found[1] if found else "\n".join(text.strip().splitlines()[-3:])
         error = _HINT.sub("; ", _BECAUSE.sub(": ", error))
-        return one_line(_DRAWING.sub(" ", error), SHOWN)
+        return one_line(_DRAWING.sub(" ", error), _SHOWN)
 
 
 def find_uv() -> str:

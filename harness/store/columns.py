@@ -10,7 +10,7 @@ import numpy as np
 from harness.report.cell_columns import Kind, view_columns
 
 
-class Column(msgspec.Struct, frozen=True, kw_only=True):
+class ViewColumn(msgspec.Struct, frozen=True, kw_only=True):
     """A column of a view: its name, its SQL type, and its meaning."""
 
     name: str

@@ -7,17 +7,17 @@ from pathlib import Path
 from harness.cli.output import notify, print_lines, print_result
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED
 from harness.core.verdict import Verdict
-from harness.report.diff import Kind, read_side
+from harness.report.diff import CellChangeKind, read_side
 from harness.report.figures import brief, plural
-from harness.report.history import History
-from harness.report.inert import plain
+from harness.report.history_file import History
+from harness.report.inert import plain_line
 from harness.report.nights import with_nights
-from harness.report.trend import Results, cell_points, trends
+from harness.report.trend import TrendDatabase, cell_points, trends
 from harness.report.trend_points import CellPoint, Failing, Flake, Series, Trends, Turned
 from harness.store.command_query import note_unreadable
 from harness.store.store import open_store
 
-SHOWN = 20
+_SHOWN = 20
 """Runs, cells or warnings listed at most."""
 
 
@@ -58,7 +58,9 @@ def show(
         return _show(opened, target=target, cell=cell, out=out, as_json=as_json)
 
 
-def _show(history: Results, *, target: str | None, cell: str | None, out: Path | None, as_json: bool) -> int:
+def _show(
+    history: TrendDatabase, *, target: str | None, cell: str | None, out: Path | None, as_json: bool
+) -> int:
     if cell is not None:
         points = cell_points(history, cell)
         print_result(points, _cell_lines(cell, points), as_json=as_json)
@@ -84,32 +86,32 @@ def _lines(found: Trends) -> Iterator[str]:
     if found.rising:
         yield ""
         yield f"WARNING: the error comes close to its limit in {plural(len(found.rising), 'cell')}"
-        for each in found.rising[:SHOWN]:
-            yield f"    {plain(each.cell)}"
+        for each in found.rising[:_SHOWN]:
+            yield f"    {plain_line(each.cell)}"
             yield f"        {brief(each.before)} -> {brief(each.now)} of the allowed error"
         yield from _more(len(found.rising))
     yield from _flake_lines(found.flakes)
     if found.failing:
         yield ""
         yield f"failing: {plural(len(found.failing), 'cell')}, the newest failures first"
-        for failing in found.failing[:SHOWN]:
+        for failing in found.failing[:_SHOWN]:
             yield from _failing_lines(failing)
         yield from _more(len(found.failing))
 
 
 def _series_lines(series: Series) -> Iterator[str]:
     yield ""
-    yield f"{plain(series.label)}  ({plain(series.matrix)})"
+    yield f"{plain_line(series.label)}  ({plain_line(series.matrix)})"
     yield f"    {'first cell (UTC)':<21}{'passed, of the tried':<28} {'bits':>5} {'error':>8} {'p50':>10}"
-    for point in series.points[-SHOWN:]:
+    for point in series.points[-_SHOWN:]:
         bits, used = brief(point.median_bits), brief(point.headroom_high)
         shown = f"{point.share.text:<28} {bits:>5} {used:>8} {point.latency_text:>10}"
         yield f"    {point.run.first:<21}{shown}"
         if point.unavailable:
-            yield f"        unavailable: {plain(point.unavailable, 120)}"
+            yield f"        unavailable: {plain_line(point.unavailable, 120)}"
         if point.not_run:
             yield f"        INCOMPLETE: {point.not_run:,} of {point.cells:,} not run"
-        yield from (f"        environment: {plain(change, 60)}" for change in point.changed)
+        yield from (f"        environment: {plain_line(change, 60)}" for change in point.changed)
 
 
 def _flake_lines(flakes: Sequence[Flake]) -> Iterator[str]:
@@ -117,8 +119,8 @@ def _flake_lines(flakes: Sequence[Flake]) -> Iterator[str]:
         return
     yield ""
     yield f"flaky: {plural(len(flakes), 'cell')}, the flakiest first"
-    for flake in flakes[:SHOWN]:
-        yield f"    {plain(flake.cell)}"
+    for flake in flakes[:_SHOWN]:
+        yield f"    {plain_line(flake.cell)}"
         yield f"        another verdict in {flake.nights:,} of {plural(flake.judged, 'run')}"
     yield from _more(len(flakes))
 
@@ -128,37 +130,39 @@ def turned_lines(turned: Sequence[Turned]) -> Iterator[str]:
     if not turned:
         return
     counts = Counter(one.kind for one in turned)
-    listed = ", ".join(f"{counts[kind]:,} {kind.value.replace('_', ' ')}" for kind in Kind if counts[kind])
+    listed = ", ".join(
+        f"{counts[kind]:,} {kind.value.replace('_', ' ')}" for kind in CellChangeKind if counts[kind]
+    )
     yield ""
     yield f"since the run before: {listed}"
     lost = Counter(one.label for one in turned if one.after is Verdict.UNAVAILABLE)
     for label, count in lost.items():
-        yield f"    {plain(label)}: unavailable, {plural(count, 'cell')} not tried; the reason is above"
+        yield f"    {plain_line(label)}: unavailable, {plural(count, 'cell')} not tried; the reason is above"
     turned = [one for one in turned if one.after is not Verdict.UNAVAILABLE]
-    for one in turned[:SHOWN]:
+    for one in turned[:_SHOWN]:
         before, after = (verdict.value if verdict else "not planned" for verdict in (one.before, one.after))
-        yield f"    {plain(one.cell)}"
+        yield f"    {plain_line(one.cell)}"
         yield f"        {one.kind.value.replace('_', ' ')}: {before} -> {after}"
-        yield from (f"        {plain(fact)}" for fact in one.facts)
+        yield from (f"        {plain_line(fact)}" for fact in one.facts)
     yield from _more(len(turned))
 
 
 def _failing_lines(failing: Failing) -> Iterator[str]:
     expected = ", expected" if failing.expected else ""
-    yield f"    {plain(failing.cell)}"
+    yield f"    {plain_line(failing.cell)}"
     since = f"since {failing.since.first}, {plural(failing.runs, 'run')}"
     yield f"        {failing.verdict.value}{expected} {since}"
     if failing.before and failing.verdict_before:
         yield f"        before: {failing.verdict_before.value} at {failing.before.first}"
     else:
         yield "        failing since the first run of the history"
-    yield from (f"        environment: {plain(change, 60)}" for change in failing.changed)
+    yield from (f"        environment: {plain_line(change, 60)}" for change in failing.changed)
 
 
 def _cell_lines(cell: str, by_matrix: dict[str, tuple[CellPoint, ...]]) -> Iterator[str]:
-    yield plain(cell)
+    yield plain_line(cell)
     for matrix, points in by_matrix.items():
-        yield f"    {plain(matrix)}"
+        yield f"    {plain_line(matrix)}"
         yield f"    {'first cell (UTC)':<22}{'verdict':<20} {'error':>8} {'bits':>7} {'p50':>11}"
         for point in points:
             p50 = "–" if point.p50_ms is None else f"{brief(point.p50_ms)} ms"  # noqa: RUF001
@@ -170,5 +174,5 @@ def _cell_lines(cell: str, by_matrix: dict[str, tuple[CellPoint, ...]]) -> Itera
 
 
 def _more(count: int) -> Iterator[str]:
-    if count > SHOWN:
-        yield f"    and {count - SHOWN:,} more; --json lists all"
+    if count > _SHOWN:
+        yield f"    and {count - _SHOWN:,} more; --json lists all"

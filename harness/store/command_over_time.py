@@ -24,7 +24,7 @@ def report_over_time(
     Returns:
         Return the first file of each format, and the page.
     """
-    from harness.report.publish import write_report  # its templates take 0.1 s to import
+    from harness.report.report_files import write_report  # its templates take 0.1 s to import
 
     with open_store(folder, store, notify) as opened:
         note_unreadable(opened)

@@ -14,10 +14,10 @@ from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK, UsageError
 from harness.core.writing import aside, writing
 from harness.report.figures import plural
-from harness.report.inert import inert_csv, inert_json, plain
-from harness.run.summary import WIDTH
-from harness.store.query import Answer, ask, partial_file, write_parquet
+from harness.report.inert import inert_csv, inert_json, plain_line
+from harness.run.run_summary import WIDTH
 from harness.store.store import Store, open_store
+from harness.store.user_query import QueryResult, ask, partial_file, write_parquet
 
 SHOWN_ROWS = 1000
 """Largest number of rows of a table; they are read before the first one is printed, to find the widths."""
@@ -70,11 +70,11 @@ def _write(text: Iterable[str], out: Path) -> None:
         file.writelines(text)
 
 
-def table_lines(answer: Answer) -> Iterator[str]:
+def table_lines(answer: QueryResult) -> Iterator[str]:
     """Yield the lines of a table, or a block of lines for each row if it has too many columns."""
     rows = [[_word(value) for value in row] for row in itertools.islice(answer.rows, SHOWN_ROWS)]
     more = " shown, there are more; --format csv prints all" if next(answer.rows, None) is not None else ""
-    names = [plain(name, _CELL_CHARS) for name in answer.names]
+    names = [plain_line(name, _CELL_CHARS) for name in answer.names]
     widths = _fitting([max(map(len, column)) for column in zip(names, *rows, strict=True)])
     if widths is None:
         lines = _blocks(names, rows)
@@ -85,14 +85,14 @@ def table_lines(answer: Answer) -> Iterator[str]:
         yield f"{line}\n"
 
 
-def csv_lines(answer: Answer) -> Iterator[str]:
+def csv_lines(answer: QueryResult) -> Iterator[str]:
     """Yield CSV in parts; texts that a spreadsheet would read as a formula get an apostrophe."""
     yield _csv([[inert_csv(name) for name in answer.names]])
     while rows := list(itertools.islice(answer.rows, _CSV_ROWS)):
         yield _csv([[_csv_value(value) for value in row] for row in rows])
 
 
-def json_lines(answer: Answer) -> Iterator[str]:
+def json_lines(answer: QueryResult) -> Iterator[str]:
     """Yield one JSON array, with an object in ASCII for each row, one a line."""
     opened = "["
     for row in answer.rows:
@@ -114,8 +114,8 @@ def _word(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     if isinstance(value, (dict, list)):
-        return plain(msgspec.json.encode(_json_value(value)).decode(), _CELL_CHARS)
-    return plain(value, _CELL_CHARS)
+        return plain_line(msgspec.json.encode(_json_value(value)).decode(), _CELL_CHARS)
+    return plain_line(value, _CELL_CHARS)
 
 
 def _csv_value(value: object) -> object:

@@ -11,7 +11,7 @@ from harness.core.errors import UsageError, one_line
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-FILE = "results.duckdb"
+DATABASE_FILE = "results.duckdb"
 
 MEMORY_LIMIT = "400MB"
 """Data beyond the limit is written beside the store; Python and its libraries take about 150 MB more."""
@@ -89,7 +89,7 @@ def _connect(place: Path, *, read_only: bool, **settings: str) -> "DuckDBPyConne
     import duckdb
 
     return duckdb.connect(
-        str(place / FILE),
+        str(place / DATABASE_FILE),
         read_only=read_only,
         config={
             "memory_limit": MEMORY_LIMIT,

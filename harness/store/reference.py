@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.report.inert import table
+from harness.report.inert import markdown_table
 from harness.store.schema import VIEWS
 
 
@@ -13,7 +13,7 @@ def reference() -> Iterator[str]:
         yield ""
         yield f"A row is {view.row}."
         yield ""
-        yield from table(
+        yield from markdown_table(
             ("column", "type", "meaning"),
             ((f"`{column.name}`", f"`{column.kind}`", column.meaning) for column, _ in view.columns),
         )

@@ -7,7 +7,8 @@ import msgspec
 
 from harness.report.cell_columns import Kind, ViewColumn
 from harness.report.history_rows import TREND_COLUMNS
-from harness.store.columns import RECORD_COLUMNS, Column
+from harness.store.columns import RECORD_COLUMNS
+from harness.store.columns import ViewColumn as Column
 
 _RULES = 4
 """Changes with the rules that fill the tables, and with the views."""
@@ -87,7 +88,7 @@ _MEASURES = (
     "coalesce(golden, '') AS golden, coalesce(golden_digest, '') AS golden_digest, "
     "coalesce(policy, '') AS policy FROM result"
 )
-"""Facts that a history keeps in separate tables; see ``harness.report.history``."""
+"""Facts that a history keeps in separate tables; see ``harness.report.history_file``."""
 
 
 _FAILURES = (

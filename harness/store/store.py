@@ -15,11 +15,18 @@ from harness.core.collector import without_collector
 from harness.core.errors import UsageError
 from harness.corpus.cache import cache_root
 from harness.report.figures import plural
-from harness.store.database import FILE, Unreadable, open_read_only, open_writable, reporting, require_duckdb
+from harness.store.database import (
+    DATABASE_FILE,
+    Unreadable,
+    open_read_only,
+    open_writable,
+    reporting,
+    require_duckdb,
+)
 from harness.store.intake import RunRows, content_or_nothing, read_rows
 from harness.store.scan import FoundRun, scan
 from harness.store.schema import STORE_SCHEMA, table_statements
-from harness.store.tables import remove, write
+from harness.store.tables import remove_runs, write_runs
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -32,7 +39,7 @@ _TELL_S = 5.0
 _WAIT_S = 600.0
 """Seconds to wait: the first reading of many runs takes minutes, and a second process waits for it."""
 
-Tell = Callable[[str], None]
+TellLine = Callable[[str], None]
 
 
 class Store:
@@ -78,7 +85,7 @@ def default_place(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def open_store(
-    folder: Path, place: Path | None, tell: Tell, *, allowed: Path | None = None
+    folder: Path, place: Path | None, tell: TellLine, *, allowed: Path | None = None
 ) -> Iterator[Store]:
     """Read new and changed runs into the store of a folder, or of a run, and open it.
 
@@ -100,7 +107,7 @@ def open_store(
 
 
 @contextlib.contextmanager
-def _alone(place: Path, tell: Tell) -> Iterator[None]:
+def _alone(place: Path, tell: TellLine) -> Iterator[None]:
     """Keep other processes from updating the store."""
     place.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(place / "store.lock")
@@ -119,9 +126,9 @@ def _alone(place: Path, tell: Tell) -> Iterator[None]:
         lock.release()
 
 
-def _bring_up_to_date(place: Path, found: tuple[FoundRun, ...], tell: Tell) -> None:
+def _bring_up_to_date(place: Path, found: tuple[FoundRun, ...], tell: TellLine) -> None:
     try:
-        if (place / FILE).exists() and _is_up_to_date(place, found, tell):
+        if (place / DATABASE_FILE).exists() and _is_up_to_date(place, found, tell):
             return
         _update(place, found, tell)
     except Unreadable as error:
@@ -131,7 +138,7 @@ def _bring_up_to_date(place: Path, found: tuple[FoundRun, ...], tell: Tell) -> N
         _update(place, found, tell)
 
 
-def _is_up_to_date(place: Path, found: tuple[FoundRun, ...], tell: Tell) -> bool:
+def _is_up_to_date(place: Path, found: tuple[FoundRun, ...], tell: TellLine) -> bool:
     with contextlib.closing(open_read_only(place, tell)) as database:
         _check(database)
         known = _known(database)
@@ -140,7 +147,7 @@ def _is_up_to_date(place: Path, found: tuple[FoundRun, ...], tell: Tell) -> bool
     )
 
 
-def _update(place: Path, found: tuple[FoundRun, ...], tell: Tell) -> None:
+def _update(place: Path, found: tuple[FoundRun, ...], tell: TellLine) -> None:
     with contextlib.closing(open_writable(place, tell)) as database, without_collector():
         _prepare(database)
         known = _known(database)
@@ -157,24 +164,26 @@ def _update(place: Path, found: tuple[FoundRun, ...], tell: Tell) -> None:
                 database.execute("UPDATE run SET state = ? WHERE id = ?", [run.state, known[run.name].id])
             else:
                 read.append(run)
-        remove(database, [known[name].id for name in gone | {run.name for run in read if run.name in known}])
+        remove_runs(
+            database, [known[name].id for name in gone | {run.name for run in read if run.name in known}]
+        )
         _read(database, read, tell)
 
 
-def _read(database: "DuckDBPyConnection", runs: list[FoundRun], tell: Tell) -> None:
+def _read(database: "DuckDBPyConnection", runs: list[FoundRun], tell: TellLine) -> None:
     number = max((run.id for run in _known(database).values()), default=0)
     batch: list[RunRows] = []
     told = time.monotonic()
     for index, run in enumerate(runs, start=1):
         batch.append(read_rows(number + index, run, content_or_nothing(run)))
         if sum(rows.records for rows in batch) >= BATCH_RECORDS:
-            write(database, batch)
+            write_runs(database, batch)
             batch = []
         if time.monotonic() - told > _TELL_S:
             tell(f"read {index:,} of {plural(len(runs), 'new run')}")
             told = time.monotonic()
     if batch:
-        write(database, batch)
+        write_runs(database, batch)
 
 
 def _prepare(database: "DuckDBPyConnection") -> None:
@@ -204,6 +213,6 @@ def _known(database: "DuckDBPyConnection") -> dict[str, _Known]:
 
 
 def _clear(place: Path) -> None:
-    for old in place.glob(f"{FILE}*"):
+    for old in place.glob(f"{DATABASE_FILE}*"):
         old.unlink()
     shutil.rmtree(place / "tmp", ignore_errors=True)

@@ -22,7 +22,7 @@ _PLAIN: dict[str, dict[str, Kind]] = {
 _RESULTS: dict[str, Kind] = {**CELL_KINDS, **RESULT_KINDS}
 
 
-def write(database: "DuckDBPyConnection", runs: Sequence[RunRows]) -> None:
+def write_runs(database: "DuckDBPyConnection", runs: Sequence[RunRows]) -> None:
     """Write the rows of runs in one transaction."""
     with _transaction(database):
         for table, kinds in _PLAIN.items():
@@ -41,7 +41,7 @@ def write(database: "DuckDBPyConnection", runs: Sequence[RunRows]) -> None:
             )
 
 
-def remove(database: "DuckDBPyConnection", runs: Collection[int]) -> None:
+def remove_runs(database: "DuckDBPyConnection", runs: Collection[int]) -> None:
     """Remove runs with all their rows, in one transaction."""
     if not runs:
         return

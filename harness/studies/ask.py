@@ -15,13 +15,12 @@ from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Answered, Event, Noted, TargetReady, Warned
 from harness.engine.queues import CHECK_TIMEOUTS
-from harness.engine.task import Kind
-from harness.plan.matrix import Matrix
-from harness.plan.matrix import Models as MatrixModels
+from harness.engine.task import QuestionKind
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
 
-Models = Sequence[tuple[str, str]]
+SuiteModels = Sequence[tuple[str, str]]
 """Pairs of a suite and a model."""
 
 Notify = Callable[[str], None]
@@ -44,11 +43,11 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of_folder(cls, suite: Suite) -> "PlannedModels":
         """Return the models of a suite of a folder, without settings."""
-        models = MatrixModels(folders=(str(suite.root),))
+        models = ModelSelection(folders=(str(suite.root),))
         matrix = Matrix(path=suite.name, schema=1, models=models, targets=())
         return cls(plan=Plan(matrix=matrix, cells=()), suites={suite.name: suite})
 
-    def pairs(self) -> Models:
+    def pairs(self) -> SuiteModels:
         """Return each model once, in the order of the plan."""
         return tuple(dict.fromkeys((cell.suite, cell.model) for cell in self.plan.cells))
 
@@ -62,7 +61,7 @@ class PlannedModels(msgspec.Struct, frozen=True, kw_only=True):
         return load_case(self.suites[suite], model, self.plan.matrix.models.dimensions, settings=settings)
 
     def answers(
-        self, models: Models, runtime: Runtime, notify: Notify, kind: Kind = Kind.ANSWER
+        self, models: SuiteModels, runtime: Runtime, notify: Notify, kind: QuestionKind = QuestionKind.ANSWER
     ) -> Iterator[TargetReady | Answered]:
         """Yield the environment of a runtime, if it starts, and what its CPU provider computes of models.
 

@@ -11,27 +11,27 @@ from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.scenario import PLAIN
 from harness.core.structure import OPTION
-from harness.engine.device import SHARED
+from harness.engine.device import SHARED_HARDWARE
 from harness.engine.effects import UNCHANGED
 from harness.engine.job import THREADS
 from harness.engine.launch import is_local
 from harness.plan.known_provider import EP, known_provider
 from harness.plan.target import Target
 
-LEVELS = ("extended", "basic", "disabled")
+_LEVELS = ("extended", "basic", "disabled")
 """Levels of optimization to try besides ``all``; ``layout`` hardly differs from it."""
 
 _ALL_THREADS = "0"
 """Lets onnxruntime choose the number of threads: one for each core."""
 
-Changes = tuple[tuple[str, str], ...]
+AxisChanges = tuple[tuple[str, str], ...]
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
     """One configuration: a target by name, and the axes that differ from it, sorted."""
 
     target: str
-    changes: Changes = ()
+    changes: AxisChanges = ()
 
     @property
     def name(self) -> str:
@@ -40,7 +40,7 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True):
             [self.target, *(f"{axis.removeprefix(OPTION)}={value}" for axis, value in self.changes)]
         )
 
-    def with_changes(self, other: Changes) -> "Candidate":
+    def with_changes(self, other: AxisChanges) -> "Candidate":
         """Return this candidate with further changes."""
         changes = dict(self.changes) | dict(other)
         return Candidate(target=self.target, changes=tuple(sorted(changes.items())))
@@ -67,7 +67,7 @@ def base_of(target: Target, limits_s: float) -> Target:
     return msgspec.structs.replace(at_first_values(target), timeouts_s=target.timeouts_s.at_most(limits_s))
 
 
-def changes_of(target: Target, base: Target, operators: Collection[str]) -> Iterator[Changes]:
+def changes_of(target: Target, base: Target, operators: Collection[str]) -> Iterator[AxisChanges]:
     """Yield single changes that may make a target faster, the most promising first.
 
     Threads, if it computes on the processor; precisions other than the model's; options with values under
@@ -80,7 +80,7 @@ def changes_of(target: Target, base: Target, operators: Collection[str]) -> Iter
     known = known_provider(base.provider)
     precisions = tuple(_precisions(known, base, operators))
     on_cpu = base.provider[0] == CPU
-    if known is not None and known.hardware in SHARED:
+    if known is not None and known.hardware in SHARED_HARDWARE:
         yield ((THREADS, _ALL_THREADS),)
     if not on_cpu:
         yield from precisions
@@ -89,13 +89,13 @@ def changes_of(target: Target, base: Target, operators: Collection[str]) -> Iter
         for value in values:
             if base.options.get(axis.removeprefix(OPTION)) != value:
                 yield ((axis, value),)
-    for level in LEVELS:
+    for level in _LEVELS:
         yield (("graph_optimization", level),)
     if on_cpu:
         yield from precisions
 
 
-def _precisions(known: Provider | None, base: Target, operators: Collection[str]) -> Iterator[Changes]:
+def _precisions(known: Provider | None, base: Target, operators: Collection[str]) -> Iterator[AxisChanges]:
     for mode in known.precision_modes if known else ():
         change = (("precision", EP + mode.name),)
         declared = base.declared(Cell(suite="", model="", target="", axes=change))

@@ -45,7 +45,7 @@ def _declare_advise(options: Options) -> Run:
     return run
 
 
-LEVELS = Command(
+_LEVELS = Command(
     name="levels",
     summary="show what each graph optimization level does to a model",
     aim="cause",

@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 
 from harness.cli.output import notify, print_result, wrapped
-from harness.cli.targets import Request, Tested, wanted_matrix
+from harness.cli.targets import ProviderRequest, Tested, wanted_matrix
 from harness.core.agreement import agreements_words, answers_ratio
+from harness.core.compute_share import nodes_on_ep
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.generated import GenerationSpeed
+from harness.core.generation_figures import GenerationSpeed
 from harness.core.pace import is_reliable
 from harness.core.scenario import GENERATE
-from harness.core.share import nodes_on_ep
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.core.ways import WAYS
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
@@ -30,15 +30,15 @@ from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.report.figures import first_of, ratio
-from harness.run.summary import WIDTH
-from harness.studies.advise import advise
+from harness.run.run_summary import WIDTH
 from harness.studies.command_advise_folder import LEAST_BUDGET_S, advise_on_folder
 from harness.studies.decode_code import decode_code
 from harness.studies.decoders import genai_suite
+from harness.studies.fastest import advise
 from harness.studies.genai_code import genai_code
+from harness.studies.search_result import Advice, TriedCandidate
 from harness.studies.session_code import session_code
-from harness.studies.sharing import SHARED, Sharing, shares_buffer, with_ways
-from harness.studies.tried import Advice, Tried
+from harness.studies.sharing import SHARED_WAY, Sharing, shares_buffer, with_ways
 
 _SHARING = {
     "right": "gives the right results",
@@ -53,7 +53,7 @@ _FOR_SHARING = 0.1
 _DISTURBED = 4
 """Number of disturbed configurations that are named."""
 
-SHOWN = 20
+_SHOWN = 20
 """Largest number of lines of one kind; --json has all."""
 
 
@@ -73,7 +73,9 @@ class TextAdvice(msgspec.Struct, frozen=True, kw_only=True):
     genai_code: str
 
 
-def advise_on(model: str, request: Request, *, budget_s: float | None, details: bool, as_json: bool) -> int:
+def advise_on(
+    model: str, request: ProviderRequest, *, budget_s: float | None, details: bool, as_json: bool
+) -> int:
     """Print a ranking, why other configurations are rejected, and Python code for the winner.
 
     Of a folder of models, what to ship of each: see ``harness.studies.command_advise_folder``.
@@ -104,7 +106,7 @@ def advise_on(model: str, request: Request, *, budget_s: float | None, details: 
     return EXIT_OK if found.real else EXIT_UNEXPECTED
 
 
-def _over(request: Request, models: Tested) -> Request:
+def _over(request: ProviderRequest, models: Tested) -> ProviderRequest:
     return msgspec.structs.replace(request, models=models)
 
 
@@ -121,7 +123,7 @@ def _advise(
     return found, None if winner is None else _text_advice(found, winner, suite, matrix, folder)
 
 
-def show_tried(one: Tried) -> None:
+def show_tried(one: TriedCandidate) -> None:
     """Print one result of the running search."""
     what = f"{one.p50_ms:.4g} ms" if one.p50_ms is not None else one.fell_out
     notify("tried        " + one_line(visible(f"{one.candidate.name}: {what}"), WIDTH - 13))
@@ -132,11 +134,13 @@ def _without_sharing(matrix: Matrix) -> Matrix:
 
     A configuration that is wrong with a shared buffer may be right without.
     """
-    wanted = [way for way in matrix.scenarios.generate.ways if way != SHARED]
-    return with_ways(matrix, wanted or [way for way in WAYS if way != SHARED])
+    wanted = [way for way in matrix.scenarios.generate.ways if way != SHARED_WAY]
+    return with_ways(matrix, wanted or [way for way in WAYS if way != SHARED_WAY])
 
 
-def _text_advice(found: Advice, winner: Tried, suite: Suite, matrix: Matrix, folder: Path) -> TextAdvice:
+def _text_advice(
+    found: Advice, winner: TriedCandidate, suite: Suite, matrix: Matrix, folder: Path
+) -> TextAdvice:
     """Return the facts about the winner's generated text.
 
     Raises:
@@ -232,7 +236,7 @@ def _ranking(found: Advice, run: str) -> Iterator[str]:
     answers = f"{'answers':>7} " if has_answers else ""
     head = f"{'':>2} {'p50 ms':>9} {'times':>6} {'create ms':>9} {'bits':>5} "
     yield f"{head}{answers}{'nodes':>7} configuration"
-    for one in found.ranked[:SHOWN]:
+    for one in found.ranked[:_SHOWN]:
         mark = "*" if one.candidate in front else ""
         p50_ms = one.p50_ms or 0.0
         bits = "exact" if one.bits == float("inf") else f"{one.bits:.1f}"
@@ -265,25 +269,25 @@ def _others(found: Advice) -> Iterator[str]:
         reasons.setdefault(visible(one.fell_out), []).append(visible(one.candidate.name))
     if reasons:
         yield "rejected"
-        for reason, names in list(reasons.items())[:SHOWN]:
+        for reason, names in list(reasons.items())[:_SHOWN]:
             yield from wrapped(f"{'; '.join(names)}: {one_line(reason, 300)}", "  ", "    ")
         yield from _rest(len(reasons))
         yield ""
     if found.not_tried:
         why = "interrupted" if found.stopped_by == "interrupt" else "the time is used up; raise --budget"
         yield f"not tried: {len(found.not_tried)} ({why}), the most promising first"
-        names = [visible(candidate.name) for candidate in found.not_tried[:SHOWN]]
+        names = [visible(candidate.name) for candidate in found.not_tried[:_SHOWN]]
         yield from wrapped("; ".join(names), "  ", "    ")
         yield from _rest(len(found.not_tried))
         yield ""
 
 
 def _rest(count: int) -> Iterator[str]:
-    if count > SHOWN:
-        yield f"   ... and {count - SHOWN} more; --json lists all"
+    if count > _SHOWN:
+        yield f"   ... and {count - _SHOWN} more; --json lists all"
 
 
-def _code(found: Advice, one: Tried, suite: Suite) -> str:
+def _code(found: Advice, one: TriedCandidate, suite: Suite) -> str:
     (model,) = suite.models()
     target = found.targets[one.candidate.target]
     return session_code(target, one.candidate.cell(suite.name, model), suite.model_path(model))

@@ -13,17 +13,17 @@ from harness.cli.output import notify, print_result, wrapped
 from harness.core.agreement import agreements_words, answers_ratio, least_share
 from harness.core.cause import plain_cause
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
-from harness.core.pace import NEAR
-from harness.core.shipping import Answer, ShippedModel, Shipping
-from harness.core.text import visible
+from harness.core.pace import NEAR_FASTEST
+from harness.core.shipping import ShippedModel, Shipping, ShippingAnswer
 from harness.core.verdict import Family
+from harness.core.visible_text import visible
 from harness.corpus.suite import open_folder
 from harness.plan.matrix import Matrix
 from harness.plan.surroundings import surroundings_of
 from harness.report.figures import plural, ratio
-from harness.run.summary import WIDTH
-from harness.studies.advise_folder import FolderAdvice, advise_folder
-from harness.studies.tried import Tried
+from harness.run.run_summary import WIDTH
+from harness.studies.folder_search import FolderAdvice, advise_folder
+from harness.studies.search_result import TriedCandidate
 
 LEAST_BUDGET_S = 120.0
 BUDGET_OF_MODEL_S = 12.0
@@ -70,7 +70,7 @@ def advise_on_folder(
     return EXIT_OK if len(shipped) == count else EXIT_UNEXPECTED
 
 
-def _show_tried(model: str, one: Tried) -> None:
+def _show_tried(model: str, one: TriedCandidate) -> None:
     right = "right" if one.record.family is Family.PASSED and not one.rounds else one.fell_out
     what = f"{one.p50_ms:.4g} ms" if one.p50_ms is not None else right
     notify("tried        " + one_line(visible(f"{model} on {one.candidate.name}: {what}"), WIDTH - 13))
@@ -90,7 +90,9 @@ def screen(found: FolderAdvice) -> Iterator[str]:
 
 def _reasons_within(room: int, models: Sequence[ShippedModel]) -> Iterator[str]:
     """Yield why targets are not shipped, each reason in a line, in about so many lines."""
-    groups = {answer: [*_reasons(answer, models, _FEW)] for answer in (Answer.NOT, Answer.UNKNOWN)}
+    groups = {
+        answer: [*_reasons(answer, models, _FEW)] for answer in (ShippingAnswer.NOT, ShippingAnswer.UNKNOWN)
+    }
     groups = {answer: reasons for answer, reasons in groups.items() if reasons}
     for place, (answer, reasons) in enumerate(groups.items()):
         # An empty line, a heading and how many more there are; and two reasons at least.
@@ -107,7 +109,7 @@ def details_of(found: FolderAdvice) -> Iterator[str]:
     yield _head(found)
     yield ""
     yield from _table(found.models)
-    for answer in (Answer.NOT, Answer.UNKNOWN):
+    for answer in (ShippingAnswer.NOT, ShippingAnswer.UNKNOWN):
         if reasons := [*_reasons(answer, found.models, _NAMED)]:
             yield f"{answer}, because"
             for one in reasons:
@@ -162,7 +164,11 @@ def _best(model: ShippedModel) -> Shipping | None:
     least_ms = min((row.p50_ms for row in shipped if row.p50_ms), default=0.0)
     return min(
         shipped,
-        key=lambda row: (not row.is_fastest, (row.p50_ms or least_ms) > NEAR * least_ms, bool(row.option)),
+        key=lambda row: (
+            not row.is_fastest,
+            (row.p50_ms or least_ms) > NEAR_FASTEST * least_ms,
+            bool(row.option),
+        ),
         default=None,
     )
 
@@ -232,7 +238,7 @@ def _figures(row: Shipping) -> str:
     return f" {bits:>5} {answers:>7} {p50_ms:>7} {times:>6} {memory:>5}"
 
 
-def _reasons(answer: Answer, models: Sequence[ShippedModel], most: int) -> Iterator[str]:
+def _reasons(answer: ShippingAnswer, models: Sequence[ShippedModel], most: int) -> Iterator[str]:
     """Yield the targets that are not shipped, each reason once; ``most`` models are named."""
     groups: dict[str, list[tuple[ShippedModel, Shipping]]] = {}
     for model in models:

@@ -7,14 +7,21 @@ from pathlib import Path
 import msgspec
 
 from harness.cli.output import notify, print_result, wrapped
-from harness.cli.targets import Request, wanted_matrix
+from harness.cli.targets import ProviderRequest, wanted_matrix
 from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
 from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.levels import KINDS, Change, Levels, Share, Step, TargetShares
-from harness.core.text import visible
+from harness.core.graph_levels import (
+    GRAPH_CHANGE_KINDS,
+    GraphChange,
+    Levels,
+    LevelStep,
+    TargetShare,
+    TargetShares,
+)
+from harness.core.visible_text import visible
 from harness.corpus.suites import open_model
-from harness.report.levels import write_levels_page
-from harness.studies.levels import examine_levels
+from harness.report.levels_page import write_levels_page
+from harness.studies.level_study import examine_levels
 
 _SHORT = {"disabled": "disab.", "extended": "ext."}
 """Short names of levels, for the table of operators."""
@@ -35,7 +42,7 @@ class _Layout(msgspec.Struct, frozen=True):
         label = label if len(label) <= self.label else f"{label[: self.label - 1]}…"
         return f"{label:<{self.label}}{cells}"
 
-    def heading(self, title: str, steps: Sequence[Step]) -> Iterator[str]:
+    def heading(self, title: str, steps: Sequence[LevelStep]) -> Iterator[str]:
         onnx, ort = (sum(step.form == form for step in steps) * self.step - 1 for form in ("onnx", "ort"))
         indent = " " * (self.label + self.given + 1)
         kinds = " optimization level ".center(onnx, "-"), " ORT format ".center(ort, "-")
@@ -50,7 +57,7 @@ _OPERATORS = _Layout(24, 6, 7)
 _TARGETS = _Layout(15, 0, 9)
 
 
-def levels(model: str, request: Request, *, out: Path | None, as_json: bool) -> int:
+def levels(model: str, request: ProviderRequest, *, out: Path | None, as_json: bool) -> int:
     """Print the tables, and write the page if a folder is named.
 
     Returns:
@@ -104,16 +111,16 @@ def _operators(found: Levels) -> Iterator[str]:
     yield _OPERATORS.row("all", [found.nodes, *(step.nodes for step in found.steps)])
 
 
-def _step(step: Step) -> Iterator[str]:
+def _step(step: LevelStep) -> Iterator[str]:
     if not step.changes:
         yield f"{step.name:<13}no change from {step.against}"
     for number, change in enumerate(step.changes):
         yield from wrapped(_told(change), f"{step.name if number == 0 else '':<13}")
 
 
-def _told(change: Change) -> str:
+def _told(change: GraphChange) -> str:
     times = "" if change.times == 1 else f" ({change.times} times)"
-    kind = "" if change.kind in {"fused", "replaced", "folded"} else f": {KINDS[change.kind]}"
+    kind = "" if change.kind in {"fused", "replaced", "folded"} else f": {GRAPH_CHANGE_KINDS[change.kind]}"
     return one_line(visible(change.text), 400) + times + kind
 
 
@@ -142,7 +149,7 @@ def _legend(targets: Sequence[TargetShares]) -> Iterator[str]:
         )
 
 
-def _nodes(share: Share | None) -> str:
+def _nodes(share: TargetShare | None) -> str:
     if share is None:
         return "-"
     if share.nodes is None:
@@ -150,5 +157,5 @@ def _nodes(share: Share | None) -> str:
     return f"{'~' if share.inferred else ''}{share.nodes}/{share.of}"
 
 
-def _partitions(share: Share | None) -> str:
+def _partitions(share: TargetShare | None) -> str:
     return "" if share is None or share.partitions is None else str(share.partitions)

@@ -4,23 +4,23 @@ import heapq
 import time
 from collections.abc import Collection, Sequence
 
-from harness.core.pace import NEAR, is_reliable
-from harness.core.share import is_the_cpus
+from harness.core.compute_share import is_the_cpus
+from harness.core.pace import NEAR_FASTEST, is_reliable
 from harness.core.verdict import WRONG_NUMBERS
 from harness.plan.target import Target
-from harness.studies.candidates import Candidate, Changes, changes_of
-from harness.studies.tried import Tried
+from harness.studies.candidates import AxisChanges, Candidate, changes_of
+from harness.studies.search_result import TriedCandidate
 
 _FASTER_BY = 0.05
 """Share by which a change must shorten the median to count as faster; less is within the usual noise."""
 
 _FINALISTS = 4
-"""Largest number of candidates within ``NEAR`` times the fastest that are tried in turns.
+"""Largest number of candidates within ``NEAR_FASTEST`` times the fastest that are tried in turns.
 
 The machine may have been busy the first time, and a recommended candidate must pass each time."""
 
 
-class Search:
+class CandidateQueue:
     """The queue of candidates, the most promising first; results add further candidates.
 
     Args:
@@ -45,7 +45,7 @@ class Search:
         }
         self._seen: set[Candidate] = set()
         self._waiting: list[tuple[float, int, Candidate]] = []
-        self._faster: dict[str, list[Changes]] = {base.name: [] for base in bases}
+        self._faster: dict[str, list[AxisChanges]] = {base.name: [] for base in bases}
         self._base_ms: dict[str, float] = {}
         self._best: dict[str, tuple[Candidate, float]] = {}
         for base in bases:
@@ -59,7 +59,7 @@ class Search:
         """Return the candidates left, in the order of trying."""
         return tuple(candidate for _, _, candidate in sorted(self._waiting))
 
-    def learn(self, tried: Tried) -> None:
+    def learn(self, tried: TriedCandidate) -> None:
         """Add the candidates that follow from a result."""
         candidate = tried.candidate
         # A target that fails unchanged may pass in another precision: its changes come last.
@@ -82,7 +82,7 @@ class Search:
             faster.append(candidate.changes)
             self._combine(best, candidate.changes, best_ms)
 
-    def _combine(self, candidate: Candidate, changes: Changes, expected_ms: float) -> None:
+    def _combine(self, candidate: Candidate, changes: AxisChanges, expected_ms: float) -> None:
         if not dict(changes).keys() & dict(candidate.changes).keys():
             self._add(expected_ms, candidate.with_changes(changes))
 
@@ -98,8 +98,8 @@ class Course:
     The final begins at ``search_until`` at the latest, on the monotonic clock, in seconds.
     """
 
-    def __init__(self, search: Search, search_until: float) -> None:
-        self.results: dict[Candidate, Tried] = {}
+    def __init__(self, search: CandidateQueue, search_until: float) -> None:
+        self.results: dict[Candidate, TriedCandidate] = {}
         self.simulated: dict[str, str] = {}
         """Target -> the program that stands for its accelerator: no finalist."""
         self.search = search
@@ -115,14 +115,14 @@ class Course:
             self._final = [*finalists, *reversed(finalists)]
         return self._final.pop(0) if self._final else None
 
-    def take(self, result: Tried) -> None:
+    def take(self, result: TriedCandidate) -> None:
         """Enter a result, of the search or of the final."""
         before = self.results.get(result.candidate)
         if before is None:
             self.search.learn(result)
         self.results[result.candidate] = result if before is None else before.and_again(result)
 
-    def ranked(self) -> list[Tried]:
+    def ranked(self) -> list[TriedCandidate]:
         """Return those that passed, the fastest first.
 
         Equally fast ones are ordered by exactness, then by simplicity.
@@ -130,7 +130,7 @@ class Course:
         passed = (one for one in self.results.values() if one.p50_ms is not None)
         return sorted(passed, key=lambda one: (one.p50_ms or 0.0, -one.bits, len(one.candidate.changes)))
 
-    def _finalists(self) -> list[Tried]:
+    def _finalists(self) -> list[TriedCandidate]:
         """Return those near the fastest, and of other targets the best if its time was disturbed; or none.
 
         In turns with the fastest it shows whether it is slower, however busy the machine.
@@ -140,7 +140,7 @@ class Course:
             for one in self.ranked()
             if one.candidate.target not in self.simulated and not is_the_cpus(one.record)
         ]
-        limit_ms = (ranked[0].p50_ms or 0.0) * NEAR if ranked else 0.0
+        limit_ms = (ranked[0].p50_ms or 0.0) * NEAR_FASTEST if ranked else 0.0
         near = [one for one in ranked if (one.p50_ms or 0.0) <= limit_ms][:_FINALISTS]
         best = {one.candidate.target: one for one in reversed(ranked)}
         for one in near:

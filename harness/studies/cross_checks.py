@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from harness.core import wording
 from harness.core.errors import one_line
-from harness.core.reference import EXPECTED
+from harness.core.reference_answer import EXPECTED
 from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
 from harness.core.value import NamedValues
 from harness.corpus.case import Case
@@ -15,7 +15,7 @@ from harness.engine.output_kinds import output_kinds_of
 from harness.engine.reference_check import NAMES
 from harness.engine.references import References
 from harness.engine.task import HOME, Question
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 from harness.golden.recording import CrossCheck
 from harness.studies.ask import Notify, PlannedModels
 

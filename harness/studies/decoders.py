@@ -7,8 +7,8 @@ import msgspec
 from harness.core.errors import UsageError, one_line
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
-from harness.corpus.errors import ModelError
 from harness.corpus.genai_config import CONFIG_NAME, ConfigError, read_genai_config
+from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import Suite, open_file
 
 

@@ -18,25 +18,31 @@ from harness.core.spread import Spread, spread_of
 from harness.core.tolerance import computing_precision
 from harness.core.value import Floats, NamedValues, leaves_of
 from harness.corpus.case import Case, load_case
-from harness.corpus.errors import ModelError
+from harness.corpus.inner_outputs import read_by_partials
+from harness.corpus.model_errors import ModelError
 from harness.corpus.model_file import load_model
 from harness.corpus.noisy import amplitudes_of, noisy_case
-from harness.corpus.revealed import read_by_partials
-from harness.corpus.scenario import Inapplicable, scenario_case
+from harness.corpus.scenario_case import Inapplicable, scenario_case
 from harness.corpus.suite import Suite, open_folder
 from harness.corpus.suites import open_suite
 from harness.engine.events import Answered
-from harness.engine.task import HOME, Kind
-from harness.golden.golden import Golden
+from harness.engine.task import HOME, QuestionKind
+from harness.golden.golden_answer import Golden
 from harness.golden.recording import value_files
-from harness.profiles.case_files import MODEL, digests_of, noise_file
-from harness.profiles.profile import CORE, ProfileCase, Rules
+from harness.profiles.case_files import CASE_MODEL, digests_of, noise_file
+from harness.profiles.profile import CORE, ProfileCase, ProfileRules
 from harness.profiles.suite import policy_of_case
-from harness.studies.admission import NotAdmittedError, check_golden, golden_of_candidate
 from harness.studies.ask import Notify, PlannedModels
+from harness.studies.case_admission import NotAdmittedError, check_case_golden, golden_of_candidate
 from harness.studies.restamp import restamp
 
-_KINDS = (Kind.ANSWER, Kind.EVALUATED, Kind.FLOAT64, Kind.FLOAT64_EVALUATED, Kind.UNDEFINED)
+_KINDS = (
+    QuestionKind.ANSWER,
+    QuestionKind.EVALUATED,
+    QuestionKind.FLOAT64,
+    QuestionKind.FLOAT64_EVALUATED,
+    QuestionKind.UNDEFINED,
+)
 
 _NEWEST_OPSET = 24
 """The newest opset of a case: onnxruntime 1.24 is the first that loads it, and 1.23 ends with 23."""
@@ -45,7 +51,7 @@ _NOISE_BITS = 6
 """Bits of the mantissa that frozen noise keeps: at most 3.2 % too large, and an archive packs it well."""
 
 
-class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+class CaseCandidate(msgspec.Struct, frozen=True, kw_only=True):
     """A model of a suite that may become a case in a scenario, and the feature that it would belong to."""
 
     suite: str
@@ -79,7 +85,9 @@ class FrozenCases(msgspec.Struct, frozen=True, kw_only=True):
     refused: dict[str, str]
 
 
-def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify: Notify) -> FrozenCases:
+def freeze(
+    candidates: Sequence[CaseCandidate], rules: ProfileRules, scratch: Path, notify: Notify
+) -> FrozenCases:
     """Freeze candidates under the profile's judging rules; the scratch folder is empty.
 
     Raises:
@@ -91,7 +99,7 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
     if all(one.name in refused for one in candidates):
         return FrozenCases(cases=(), files={}, refused=refused)
     suite = open_folder(scratch / "cases")
-    names = {one.name: f"{one.name}/{MODEL}" for one in candidates if one.name not in refused}
+    names = {one.name: f"{one.name}/{CASE_MODEL}" for one in candidates if one.name not in refused}
     loaded: dict[str, Case] = {}
     for name, model in names.items():
         try:
@@ -119,7 +127,7 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
         try:
             of_case = _files(case, golden, spread)
             entry = _entry(one, case, of_case)
-            check_golden(case, golden, answers[one.name], spread, policy_of_case(rules, entry))
+            check_case_golden(case, golden, answers[one.name], spread, policy_of_case(rules, entry))
         except (NotAdmittedError, ValueError) as error:
             refused[one.name] = one_line(error)
             continue
@@ -128,7 +136,7 @@ def freeze(candidates: Sequence[Candidate], rules: Rules, scratch: Path, notify:
     return FrozenCases(cases=tuple(cases), files=files, refused=refused)
 
 
-def _doubles(candidates: Sequence[Candidate]) -> dict[str, str]:
+def _doubles(candidates: Sequence[CaseCandidate]) -> dict[str, str]:
     """Return the names under which several candidates would be one case; the intended one is unknown."""
     count = Counter(one.key for one in candidates)
     return {
@@ -138,7 +146,7 @@ def _doubles(candidates: Sequence[Candidate]) -> dict[str, str]:
     }
 
 
-def _write_candidates(candidates: Sequence[Candidate], folder: Path, refused: dict[str, str]) -> None:
+def _write_candidates(candidates: Sequence[CaseCandidate], folder: Path, refused: dict[str, str]) -> None:
     """Write each candidate with the inputs of its scenario, and with what its suite expects."""
     folder.mkdir(parents=True)
     suites: dict[str, Suite] = {}
@@ -162,10 +170,16 @@ def _write_candidates(candidates: Sequence[Candidate], folder: Path, refused: di
         _write(folder / one.name, model.SerializeToString(deterministic=True), _values(played))
 
 
-def _answers(suite: Suite, cases: Mapping[str, Case], notify: Notify) -> dict[str, dict[Kind, Golden]]:
-    found: dict[str, dict[Kind, Golden]] = {name: {} for name in cases}
+def _answers(
+    suite: Suite, cases: Mapping[str, Case], notify: Notify
+) -> dict[str, dict[QuestionKind, Golden]]:
+    found: dict[str, dict[QuestionKind, Golden]] = {name: {} for name in cases}
     for kind in _KINDS:
-        asked = [name for name, case in cases.items() if kind is not Kind.UNDEFINED or read_by_partials(case)]
+        asked = [
+            name
+            for name, case in cases.items()
+            if kind is not QuestionKind.UNDEFINED or read_by_partials(case)
+        ]
         for name, golden in _ask(suite, asked, kind, notify):
             found[name][kind] = golden
     return found
@@ -184,7 +198,7 @@ def _spreads(
             _write(folder / name, noisy.model_path.read_bytes(), _values(noisy))
     found = {name: _none(cases[name]) for name in goldens}
     if amplitudes:
-        for name, golden in _ask(open_folder(folder), list(amplitudes), Kind.ANSWER, notify):
+        for name, golden in _ask(open_folder(folder), list(amplitudes), QuestionKind.ANSWER, notify):
             if golden.status == "ok":
                 precision = _precision(cases[name])
                 spread = spread_of(goldens[name], golden.outputs, amplitudes[name], precision)
@@ -199,19 +213,21 @@ def _none(case: Case) -> Spread:
     return Spread(precision=_precision(case), outputs=tuple({} for _ in case.data_sets))
 
 
-def _ask(suite: Suite, names: Sequence[str], kind: Kind, notify: Notify) -> Iterator[tuple[str, Golden]]:
+def _ask(
+    suite: Suite, names: Sequence[str], kind: QuestionKind, notify: Notify
+) -> Iterator[tuple[str, Golden]]:
     """Yield what the CPU provider or ``onnx.reference`` answers, for candidates of a folder."""
-    models = [(suite.name, f"{name}/{MODEL}") for name in names]
+    models = [(suite.name, f"{name}/{CASE_MODEL}") for name in names]
     for event in PlannedModels.of_folder(suite).answers(models, HOME, notify, kind):
         if isinstance(event, Answered) and event.golden is not None:
-            yield event.model.removesuffix(f"/{MODEL}"), event.golden
+            yield event.model.removesuffix(f"/{CASE_MODEL}"), event.golden
 
 
 def _precision(case: Case) -> str:
     return computing_precision(case.facts.float_types, "float32")
 
 
-def _entry(one: Candidate, case: Case, files: Mapping[str, bytes]) -> ProfileCase:
+def _entry(one: CaseCandidate, case: Case, files: Mapping[str, bytes]) -> ProfileCase:
     digests = digests_of(files)
     values = [
         part for data_set in case.data_sets for _, part in leaves_of((*data_set.inputs, *data_set.expected))
@@ -233,7 +249,7 @@ def _entry(one: Candidate, case: Case, files: Mapping[str, bytes]) -> ProfileCas
 
 def _files(case: Case, golden: Sequence[NamedValues], spread: Spread) -> dict[str, bytes]:
     """Return the files of a case."""
-    files = {MODEL: case.model_path.read_bytes(), **dict(value_files(case, golden))}
+    files = {CASE_MODEL: case.model_path.read_bytes(), **dict(value_files(case, golden))}
     for number, outputs in enumerate(golden):
         for index, (leaf, _) in enumerate(leaves_of(outputs)):
             if (noise := spread.outputs[number].get(leaf)) is not None:
@@ -249,7 +265,7 @@ def _values(case: Case) -> Iterator[tuple[str, bytes]]:
 
 def _write(home: Path, model: bytes, values: Iterator[tuple[str, bytes]]) -> None:
     home.mkdir(parents=True, exist_ok=True)
-    (home / MODEL).write_bytes(model)
+    (home / CASE_MODEL).write_bytes(model)
     (home / "test_data_set_0").mkdir(exist_ok=True)  # a model without inputs has an empty one
     for name, content in values:
         (home / name).parent.mkdir(exist_ok=True)

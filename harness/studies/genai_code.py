@@ -13,7 +13,7 @@ from harness.plan.target import LIBRARY_SUFFIXES, Target
 
 _SUFFIX = "ExecutionProvider"
 
-NAMES = {
+_NAMES = {
     "cuda": "cuda",
     "qnn": "QNN",
     "webgpu": "WebGPU",
@@ -45,7 +45,7 @@ def genai_code(target: Target, cell: Cell, folder: Path, *, shares: bool) -> str
     """
     config = configuration(target, cell)
     provider = config.providers[0]
-    name = NAMES.get(provider.removesuffix(_SUFFIX).lower(), "")
+    name = _NAMES.get(provider.removesuffix(_SUFFIX).lower(), "")
     if provider != CPU and not name:
         return f"# onnxruntime-genai has no name for {provider}.\n"
     return "\n".join(_lines(config, cell, folder, name, shares=shares)) + "\n"

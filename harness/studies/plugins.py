@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from harness.catalog.catalog import Catalog
 from harness.plan.target import is_library
 
-LIMIT_S = 30.0
+_LIMIT_S = 30.0
 """Most seconds for a package to print its provider's name."""
 
 # A plugin package may have either function; without both it is registered under its own name.
@@ -96,7 +96,7 @@ def _asked(program: str, plugin: str, catalog: Catalog) -> str:
             encoding="utf-8",
             errors="replace",
             stdin=subprocess.DEVNULL,
-            timeout=LIMIT_S,
+            timeout=_LIMIT_S,
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -6,7 +6,7 @@ import msgspec
 
 from harness.core.errors import UsageError, one_line
 from harness.core.own_error import own_error
-from harness.corpus.errors import ModelError
+from harness.corpus.model_errors import ModelError
 from harness.corpus.protos import TooLargeError
 from harness.corpus.suite import Suite
 from harness.engine.events import Answered

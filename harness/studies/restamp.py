@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import onnx
     from onnx.defs import OpSchema
 
-OLDEST_OPSET = 21
+RESTAMP_OPSET = 21
 OLDEST_IR = 10
 """Versions of opset and file format in onnx 1.16, the oldest that a model is converted to."""
 
@@ -40,7 +40,7 @@ def restamp(model: "onnx.ModelProto") -> None:
         traits = _traits(model)
         needed = max(_oldest(name, max(versions), *traits) for name, versions in used.items())
         for one in model.opset_import:
-            one.version = min(one.version, max(OLDEST_OPSET, needed))
+            one.version = min(one.version, max(RESTAMP_OPSET, needed))
     needed = find_min_ir_version_for(model.opset_import, ignore_unknown=True)
     model.ir_version = min(model.ir_version, max(OLDEST_IR, needed))
 
@@ -49,7 +49,7 @@ def _oldest(op_type: str, since: int, types: frozenset[str], attributes: frozens
     """Return the version of the oldest schema, down to that of opset 21, that means the same here."""
     import onnx.defs
 
-    while since > OLDEST_OPSET:
+    while since > RESTAMP_OPSET:
         try:
             newer = onnx.defs.get_schema(op_type, since, "")
             older = onnx.defs.get_schema(op_type, since - 1, "")

@@ -17,7 +17,7 @@ from harness.plan.target import Target
 from harness.studies.ask import Notify, matrix_for, results
 from harness.studies.candidates import Candidate
 
-SHARED = "shared_buffer"
+SHARED_WAY = "shared_buffer"
 """The way with one buffer."""
 
 _FIRST = "at_once"
@@ -52,7 +52,7 @@ def shares_buffer(
     """
     (model,) = suite.models()
     cell = candidate.cell(suite.name, model, GENERATE)
-    asked = with_ways(matrix_for(matrix, [target]), [_FIRST, SHARED])
+    asked = with_ways(matrix_for(matrix, [target]), [_FIRST, SHARED_WAY])
     with closing(Engine(Plan(matrix=asked, cells=(cell,)), {suite.name: suite})) as engine:
         engine.submit([cell])
         engine.drain()
@@ -65,9 +65,9 @@ def shares_buffer(
 def sharing_of(record: Record) -> Sharing:
     """Return the answer of a record in which the way was asked for."""
     found = record.generation
-    if found is not None and SHARED in found.declined:
-        return Sharing(state="declined", reason=found.declined[SHARED])
-    played = found is not None and any(way.way == SHARED for way in found.ways)
+    if found is not None and SHARED_WAY in found.declined:
+        return Sharing(state="declined", reason=found.declined[SHARED_WAY])
+    played = found is not None and any(way.way == SHARED_WAY for way in found.ways)
     if played and record.family is Family.PASSED:
         return Sharing(state="right")
     if record.family is Family.FAILED:

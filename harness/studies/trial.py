@@ -17,27 +17,27 @@ from harness.corpus.suite import Suite, open_folder
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.expand import expand
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
 from harness.studies.ask import Notify, results
 
 PROBE_FORMAT = 1
 """Version of the model; part of its folder's name."""
 
-PROBE = "probe.onnx"
+_PROBE = "probe.onnx"
 
 
-class Way(msgspec.Struct, frozen=True, kw_only=True):
+class ProviderWay(msgspec.Struct, frozen=True, kw_only=True):
     """One way to try a provider. ``meaning`` is the difference from the default way."""
 
     target: Target
     meaning: str = ""
 
 
-class Found(msgspec.Struct, frozen=True, kw_only=True):
+class TrialResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a way: the record of the only model, and the environment as far as it is known."""
 
-    way: Way
+    way: ProviderWay
     record: Record
     printed: str
     fingerprint: dict[str, Any]
@@ -69,7 +69,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
         return self.record.family in {Family.PASSED, Family.UNTESTED}
 
 
-class Trial:
+class ProviderTrial:
     """Tries several series of ways at once; of each series the next way if the former computed nothing.
 
     Args:
@@ -81,7 +81,7 @@ class Trial:
 
     def __init__(
         self,
-        series: Mapping[str, tuple[Way, ...]],
+        series: Mapping[str, tuple[ProviderWay, ...]],
         *,
         waiting: frozenset[str],
         asked: str,
@@ -91,10 +91,10 @@ class Trial:
         self._waiting = waiting
         self._asked = series[asked][0].target.name
         self._notify = notify
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, TrialResult] = {}
         self._under_way: dict[str, tuple[str, int]] = {}
 
-    def run(self) -> dict[str, Found]:
+    def run(self) -> dict[str, TrialResult]:
         """Try all series, and return the best result of each series that was tried.
 
         Raises:
@@ -102,7 +102,9 @@ class Trial:
         """
         suite = probe_suite()
         targets = tuple(way.target for ways in self._series.values() for way in ways)
-        matrix = Matrix(path="doctor", schema=1, models=Models(folders=(str(suite.root),)), targets=targets)
+        matrix = Matrix(
+            path="doctor", schema=1, models=ModelSelection(folders=(str(suite.root),)), targets=targets
+        )
         plan = expand(matrix, {suite.name: suite.models()})
         self._cells = {cell.target: cell for cell in plan.cells}
         with closing(Engine(plan, {suite.name: suite})) as self._engine:
@@ -135,7 +137,9 @@ class Trial:
     def _take(self, event: Finished, fingerprint: dict[str, Any]) -> None:
         name, number = self._under_way.pop(event.record.target)
         ways = self._series[name]
-        found = Found(way=ways[number], record=event.record, printed=event.printed, fingerprint=fingerprint)
+        found = TrialResult(
+            way=ways[number], record=event.record, printed=event.printed, fingerprint=fingerprint
+        )
         best = self._found.get(name)
         if best is None or (found.works, found.nodes or 0) > (best.works, best.nodes or 0):
             self._found[name] = found
@@ -175,7 +179,7 @@ def _write_probe(folder: Path) -> None:
     )
     # An opset and IR version that the oldest supported runtime accepts.
     onnx.save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), folder / PROBE
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), folder / _PROBE
     )
     data = folder / "test_data_set_0"
     data.mkdir()

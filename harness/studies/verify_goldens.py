@@ -9,16 +9,16 @@ import msgspec
 from harness.core.errors import UsageError, one_line
 from harness.core.facts import UNREPEATABLE
 from harness.corpus.case import Case
-from harness.corpus.errors import ModelError
+from harness.corpus.model_errors import ModelError
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.suite import Suite, open_folder
 from harness.engine.events import Answered, TargetReady
 from harness.engine.references import References, Stores
-from harness.golden.golden import Golden
-from harness.golden.kept import kept_by_case
+from harness.golden.golden_answer import Golden
+from harness.golden.golden_cache import GoldenStore
+from harness.golden.golden_list import kept_by_case
 from harness.golden.movement import Movement, movements
-from harness.golden.recording import MODEL, CrossCheck, RecordedModel, altered_files, read_recording
-from harness.golden.store import GoldenStore
+from harness.golden.recording import GOLDEN_MODEL, CrossCheck, RecordedModel, altered_files, read_recording
 from harness.golden.trials import try_inputs
 from harness.plan.plan import Plan
 from harness.plan.selector import model_matcher
@@ -30,7 +30,7 @@ Provenance = Mapping[str, str]
 Before = Callable[[Answered, Case], Iterable[tuple[Provenance, Golden]]]
 """An answer and its model -> the goldens to compare it with, each with its provenance."""
 
-Outcome = Literal["same", "moved", "unrepeatable", "refused", "lost", "computes", "refused_before_too"]
+GoldenOutcome = Literal["same", "moved", "unrepeatable", "refused", "lost", "computes", "refused_before_too"]
 """The result of computing a golden again.
 
 ``same``: the same values. ``moved``: other values. ``unrepeatable``: other values, of a model whose values
@@ -40,7 +40,7 @@ crashes or hangs, or the inputs cannot be made. ``computes``: it was refused, an
 """
 
 
-class Check(msgspec.Struct, frozen=True, kw_only=True):
+class GoldenVerification(msgspec.Struct, frozen=True, kw_only=True):
     """One golden, computed again.
 
     Attributes:
@@ -51,7 +51,7 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     model: str
-    outcome: Outcome
+    outcome: GoldenOutcome
     since: Provenance
     message: str = ""
     movements: tuple[Movement, ...] = ()
@@ -71,7 +71,7 @@ class Verified(msgspec.Struct, kw_only=True):
     """
 
     onnxruntime: str = ""
-    checks: list[Check] = []
+    checks: list[GoldenVerification] = []
     unasked: list[ModelNote] = []
     unrecorded: list[str] = []
     altered: list[str] = []
@@ -153,7 +153,7 @@ def verify_recording(
         altered = list(altered_files(folder, one))
         found.altered += altered
         if not altered:
-            intact[f"{one.folder}/{MODEL}"] = one
+            intact[f"{one.folder}/{GOLDEN_MODEL}"] = one
     recorded = {(one.suite, one.model): one for one in intact.values()}
     found.cross_checks = {
         f"{one.suite}/{one.model}": one.cross_checks for one in intact.values() if one.cross_checks
@@ -208,10 +208,12 @@ def _verify(
     return found
 
 
-def _check(answered: Answered, case: Case, since: Provenance, before: Golden, now: Golden) -> Check:
-    check = Check(model=f"{answered.suite}/{answered.model}", outcome="same", since=since)
+def _check(
+    answered: Answered, case: Case, since: Provenance, before: Golden, now: Golden
+) -> GoldenVerification:
+    check = GoldenVerification(model=f"{answered.suite}/{answered.model}", outcome="same", since=since)
     if now.status != "ok":
-        outcome: Outcome = "refused_before_too" if now.status == before.status else now.status
+        outcome: GoldenOutcome = "refused_before_too" if now.status == before.status else now.status
         return msgspec.structs.replace(check, outcome=outcome, message=now.message)
     if before.status != "ok":
         return msgspec.structs.replace(check, outcome="computes", message=before.message)

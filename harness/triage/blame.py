@@ -10,15 +10,15 @@ from collections.abc import Mapping
 import msgspec
 
 from harness.core.value import Tensor, Value, leaves
-from harness.triage.check import Check
 from harness.triage.cut import cut
-from harness.triage.distance import difference, distance
-from harness.triage.known import Known
+from harness.triage.distance import distance, why_wrong
+from harness.triage.failure_check import FailureCheck
 from harness.triage.net import Net
-from harness.triage.node import new_weight
+from harness.triage.net_node import new_weight
+from harness.triage.net_tensors import NetTensors
 from harness.triage.subject import Subject
 
-MOST_NODES = 16
+_MOST_NODES = 16
 """Largest number of nodes of a part that is searched for one node; each costs an answer of the CPU EP."""
 
 DOMINANT = 16.0
@@ -41,13 +41,13 @@ class Blamed(msgspec.Struct, frozen=True, kw_only=True):
     alone: bool
 
 
-def blamed(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> Blamed | None:
+def blamed(net: Net, numbers: tuple[int, ...], check: FailureCheck, known: NetTensors) -> Blamed | None:
     """Return the node that makes the wrong value, among nodes that fail together but not in halves.
 
     Return None if no node stands out. A node that is right alone cannot be distinguished from a node that
     reads its results.
     """
-    if len(numbers) > MOST_NODES:
+    if len(numbers) > _MOST_NODES:
         return None
     found = _watched(net, numbers, check, known)
     if found is None:
@@ -69,7 +69,9 @@ def blamed(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> Bl
     return Blamed(number=worst, alone=alone)
 
 
-def _watched(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> dict[str, Value] | None:
+def _watched(
+    net: Net, numbers: tuple[int, ...], check: FailureCheck, known: NetTensors
+) -> dict[str, Value] | None:
     """Return what the EP computes in a part whose tensors are all outputs.
 
     Return None if the result is then right.
@@ -89,7 +91,7 @@ def _watched(net: Net, numbers: tuple[int, ...], check: Check, known: Known) -> 
     return None
 
 
-def _alone(net: Net, number: int, known: Known, found: Mapping[str, Value]) -> Subject | None:
+def _alone(net: Net, number: int, known: NetTensors, found: Mapping[str, Value]) -> Subject | None:
     """Return a node alone, fed with the found tensors; with golden tensors where there is none."""
     single = cut(net, (number,), known)
     if single is None:
@@ -103,7 +105,7 @@ def _alone(net: Net, number: int, known: Known, found: Mapping[str, Value]) -> S
     return single.changed(fed=fed, weights=weights).subject()
 
 
-def _deviates(net: Net, number: int, check: Check, known: Known, error: float) -> bool:
+def _deviates(net: Net, number: int, check: FailureCheck, known: NetTensors, error: float) -> bool:
     """Return whether a node has a large error on golden tensors alone."""
     single = cut(net, (number,), known)
     if single is None:
@@ -122,7 +124,7 @@ def _apart(expected: Mapping[str, Value], found: Mapping[str, Value]) -> float:
     largest = 0.0
     for name, value in expected.items():
         other = found.get(name)
-        if difference(value, other, None):
+        if why_wrong(value, other, None):
             return math.inf
         given = dict(leaves(name, other))
         for leaf, right in leaves(name, value):

@@ -19,32 +19,32 @@ from harness.core.writing import writing
 from harness.corpus.data_sets import DataSet
 from harness.data_files import data_root
 from harness.plan.tolerance_entry import ToleranceEntry
-from harness.triage.bundle_model import BundleContents, ModelSource, PrecedingModel, write_model
+from harness.triage.bundle_environment import fault_environment_of, target_with_options
+from harness.triage.bundle_model import BundleContents, ModelSource, PrecedingModel, write_bundle_model
 from harness.triage.bundle_values import write_set, write_values
 from harness.triage.distance import values_difference
 from harness.triage.manifest import (
+    BUNDLE_MODEL,
     MANIFEST,
-    MODEL,
     MOST_RUNS,
-    WRONG_VALUES,
+    WRONG_OUTPUTS,
     BundledFault,
     BundledModel,
     BundledSet,
     BundledTolerance,
     BundledValue,
+    BundleManifest,
     FileEntry,
-    Manifest,
 )
 from harness.triage.report_text import report_lines
 from harness.triage.scrub import Scrubber
-from harness.triage.told_environment import bundled_target, environment_of
 
 __all__ = ["BundleContents", "ModelSource", "PrecedingModel", "write_bundle"]
 
 SCRIPTS = ("repro.py", "repro_session.py", "repro_values.py")
 """Files of ``report_templates`` that every bundle gets unchanged."""
 
-REPORT, PRINTED = "REPORT.md", "printed.txt"
+_REPORT, _PRINTED = "REPORT.md", "printed.txt"
 
 UNREPEATED = 20
 """Runs of a session whose results differ at random: enough to see one that differs in one of five."""
@@ -86,7 +86,7 @@ def _check(contents: BundleContents) -> None:
     verdict = contents.fault.signature.verdict
     if verdict.family not in {Family.FAILED, Family.UNSUPPORTED}:
         raise ValueError(f"{verdict} is no fault")
-    if verdict in WRONG_VALUES:
+    if verdict in WRONG_OUTPUTS:
         if not contents.expected:
             raise ValueError(f"{verdict} needs expected outputs")
         found = dict(contents.found)
@@ -97,15 +97,15 @@ def _check(contents: BundleContents) -> None:
 
 def _fill(folder: Path, contents: BundleContents) -> None:
     fault = contents.fault
-    model = write_model(contents.model, folder / MODEL, Scrubber.of_here())
+    model = write_bundle_model(contents.model, folder / BUNDLE_MODEL, Scrubber.of_here())
     scrub = Scrubber.of_here((*model.names, *_names(fault)))
     preceding = []
     for number, one in enumerate(contents.preceding):
         home = folder / "preceding" / str(number)
         home.mkdir(parents=True)
-        before = write_model(one.model, home / MODEL, scrub)
+        before = write_bundle_model(one.model, home / BUNDLE_MODEL, scrub)
         inputs = write_values(folder, home / "test_data_set_0", "input", one.inputs, before.inputs)
-        preceding.append(BundledModel(model=f"preceding/{number}/{MODEL}", inputs=inputs))
+        preceding.append(BundledModel(model=f"preceding/{number}/{BUNDLE_MODEL}", inputs=inputs))
     first = DataSet(name="", inputs=contents.inputs, expected=contents.expected)
     sets = tuple(
         write_set(folder, number, data_set, model, contents.limits)
@@ -113,12 +113,12 @@ def _fill(folder: Path, contents: BundleContents) -> None:
     )
     found = write_values(folder, folder / "found", "output", contents.found, model.outputs)
     if contents.printed.strip():
-        (folder / PRINTED).write_text(scrub(contents.printed), encoding="utf-8", newline="\n")
+        (folder / _PRINTED).write_text(scrub(contents.printed), encoding="utf-8", newline="\n")
     for script in SCRIPTS:
         shutil.copyfile(data_root() / "report_templates" / script, folder / script)
     manifest = _manifest(contents, scrub, sets, found, tuple(preceding))
     report = "".join(f"{line}\n" for line in report_lines(contents, manifest, model, scrub))
-    (folder / REPORT).write_text(report, encoding="utf-8", newline="\n")
+    (folder / _REPORT).write_text(report, encoding="utf-8", newline="\n")
     manifest = msgspec.structs.replace(manifest, files=dict(_entries(folder)))
     indented = msgspec.json.format(msgspec.json.encode(manifest), indent=2)
     (folder / MANIFEST).write_bytes(indented + b"\n")
@@ -130,12 +130,12 @@ def _manifest(
     sets: tuple[BundledSet, ...],
     found: tuple[BundledValue, ...],
     preceding: tuple[BundledModel, ...],
-) -> Manifest:
+) -> BundleManifest:
     """Return the manifest, still without its files."""
     fault = contents.fault
     confirmed = fault.confirmation
     axes = {**AXIS_DEFAULTS, **contents.axes}
-    return Manifest(
+    return BundleManifest(
         schema=1,
         harness=__version__,
         fault=BundledFault(
@@ -150,9 +150,9 @@ def _manifest(
             failures=confirmed.failures,
             fed=scrub(fault.fed),
         ),
-        target=bundled_target(contents, scrub),
+        target=target_with_options(contents, scrub),
         axes={axis: scrub(value) for axis, value in sorted(axes.items()) if not axis.startswith(OPTION)},
-        environment=environment_of(contents.fingerprint, scrub),
+        environment=fault_environment_of(contents.fingerprint, scrub),
         tolerance=_tolerance(contents.tolerance),
         trials=max(1, min(confirmed.repeats, 1000)),
         runs=_runs(fault),

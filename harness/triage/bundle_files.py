@@ -13,11 +13,11 @@ import msgspec
 
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.reading import open_regular
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.core.zips import open_zip
-from harness.triage.manifest import MANIFEST, SCHEMA, FileEntry, Manifest
+from harness.triage.manifest import BUNDLE_SCHEMA, MANIFEST, BundleManifest, FileEntry
 
-MOST_BYTES = 16 << 30
+_MOST_BYTES = 16 << 30
 """Largest size in bytes of all files of a bundle together, unpacked."""
 
 MOST_MANIFEST_BYTES = 16 << 20
@@ -33,7 +33,7 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """A bundle, a folder or a zip, with the files of its manifest."""
 
     path: Path
-    manifest: Manifest
+    manifest: BundleManifest
 
     def refused(self, what: str, hint: str = "") -> UsageError:
         """Return the error that it cannot be used here."""
@@ -74,20 +74,20 @@ def read_bundle(path: Path) -> Bundle:
     return Bundle(path=path, manifest=manifest)
 
 
-def _decode(content: bytes) -> Manifest:
+def _decode(content: bytes) -> BundleManifest:
     try:
         schema = msgspec.json.decode(content, type=dict[str, msgspec.Raw]).get("schema")
         found = msgspec.json.decode(schema, type=int) if schema else None
-        if found != SCHEMA:
-            raise ValueError(f"{MANIFEST} has schema {found}; this version reads {SCHEMA}")
-        return msgspec.json.decode(content, type=Manifest)
+        if found != BUNDLE_SCHEMA:
+            raise ValueError(f"{MANIFEST} has schema {found}; this version reads {BUNDLE_SCHEMA}")
+        return msgspec.json.decode(content, type=BundleManifest)
     except RecursionError as error:
         raise ValueError(f"{MANIFEST} is nested too deeply") from error
     except msgspec.MsgspecError as error:
         raise ValueError(f"{MANIFEST}: {error}") from error
 
 
-def _check_paths(manifest: Manifest) -> None:
+def _check_paths(manifest: BundleManifest) -> None:
     """Refuse paths that two systems read differently, and data that the manifest does not list."""
     spelled: set[str] = set()
     for name in manifest.files:
@@ -98,8 +98,8 @@ def _check_paths(manifest: Manifest) -> None:
     missing = manifest.paths() - manifest.files.keys()
     if missing:
         raise ValueError(f"{MANIFEST} names {min(missing)!r} without its SHA-256")
-    if sum(entry.bytes for entry in manifest.files.values()) > MOST_BYTES:
-        raise ValueError(f"it holds more than {MOST_BYTES >> 30} GiB")
+    if sum(entry.bytes for entry in manifest.files.values()) > _MOST_BYTES:
+        raise ValueError(f"it holds more than {_MOST_BYTES >> 30} GiB")
 
 
 def _check(name: str, entry: FileEntry, source: "_Folder | _Zip", copy: IO[bytes] | None) -> None:
@@ -138,7 +138,7 @@ class _Folder:
                 raise ValueError(f"{name} is a link or no regular file")
         if not path.is_file():
             raise ValueError(f"{name} is no file")
-        return open_regular(path, MOST_BYTES, follow=False)
+        return open_regular(path, _MOST_BYTES, follow=False)
 
     def refuse_others(self, names: set[str]) -> None:
         """Accept other files: the owner of a folder may have added them."""
@@ -179,7 +179,7 @@ def _source(path: Path) -> Iterator[_Folder | _Zip]:
         return
     if not stat.S_ISREG(path.stat().st_mode):
         raise ValueError("neither a folder nor a zip")
-    with open_regular(path, MOST_BYTES) as file, open_zip(file) as archive:
+    with open_regular(path, _MOST_BYTES) as file, open_zip(file) as archive:
         yield _Zip(archive)
 
 

@@ -12,7 +12,7 @@ from harness.core.value import NamedValues
 from harness.corpus.data_sets import DataSet
 from harness.corpus.external import make_external, read_external
 from harness.corpus.port import ValueType, value_type
-from harness.corpus.protos import parse
+from harness.corpus.protos import parse_proto
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.triage.scrub import Scrubber
@@ -20,13 +20,13 @@ from harness.triage.scrub import Scrubber
 if TYPE_CHECKING:
     import onnx
 
-LARGEST = (1 << 31) - (64 << 20)
+_LARGEST = (1 << 31) - (64 << 20)
 """Bytes of a model from which on its weights are moved out: a protobuf is at most 2 GiB."""
 
-OUTSIDE_FROM = 1024
+_OUTSIDE_FROM = 1024
 """Bytes from which on a weight is moved; shapes and scalars have to stay."""
 
-ALIGNMENT = 4096
+_ALIGNMENT = 4096
 """Every moved weight begins at a multiple of so many bytes, as ONNX recommends for files that are mapped."""
 
 _QUANTIZED = re.compile("Quantize|Integer|QLinear|MatMulNBits|FakeQuant")
@@ -98,7 +98,7 @@ class WrittenModel(msgspec.Struct, frozen=True, kw_only=True):
     producer: str = ""
 
 
-def write_model(source: ModelSource, path: Path, scrub: Scrubber) -> WrittenModel:
+def write_bundle_model(source: ModelSource, path: Path, scrub: Scrubber) -> WrittenModel:
     """Write a model, and its external data beside it.
 
     A file that is not a ``ModelProto`` is written unchanged: the fault may concern that.
@@ -110,7 +110,7 @@ def write_model(source: ModelSource, path: Path, scrub: Scrubber) -> WrittenMode
     import onnx
 
     try:
-        model: onnx.ModelProto = parse(onnx.ModelProto, source.content)
+        model: onnx.ModelProto = parse_proto(onnx.ModelProto, source.content)
     except ValueError:
         path.write_bytes(source.content)
         return WrittenModel()
@@ -123,12 +123,12 @@ def write_model(source: ModelSource, path: Path, scrub: Scrubber) -> WrittenMode
 
 def _move_weights(model: "onnx.ModelProto", source: ModelSource, side: Path) -> bool:
     """Put external tensors, and those of too large a model, into one file; return whether there are any."""
-    too_large = len(source.content) > LARGEST
+    too_large = len(source.content) > _LARGEST
     chosen = [
         tensor
         for tensor in _tensors(model.graph, model.functions)
         if tensor.data_location == tensor.EXTERNAL
-        or (too_large and tensor.HasField("raw_data") and len(tensor.raw_data) >= OUTSIDE_FROM)
+        or (too_large and tensor.HasField("raw_data") and len(tensor.raw_data) >= _OUTSIDE_FROM)
     ]
     if not chosen:
         return False
@@ -145,7 +145,7 @@ def _move(tensor: "onnx.TensorProto", folder: Path | None, file: IO[bytes], name
         raise ValueError(f"tensor {tensor.name!r} is external data, and no folder of it is given")
     else:
         content = read_external(tensor, folder)
-    offset = -(-file.tell() // ALIGNMENT) * ALIGNMENT
+    offset = -(-file.tell() // _ALIGNMENT) * _ALIGNMENT
     file.write(bytes(offset - file.tell()))
     file.write(content)
     tensor.ClearField("raw_data")

@@ -51,7 +51,7 @@ def write_values(
         written.append(
             BundledValue(
                 name=name,
-                kind=kind_of(declared),
+                kind=structure_of(declared),
                 file=path.relative_to(root).as_posix(),
                 limit=(limits or {}).get(name),
             )
@@ -59,11 +59,11 @@ def write_values(
     return tuple(written)
 
 
-def kind_of(declared: ValueType) -> str:
+def structure_of(declared: ValueType) -> str:
     """Return the structure of a type as text, such as ``optional(sequence(tensor))``."""
     if declared.kind in {"tensor", "map"}:
         return declared.kind
-    return f"{declared.kind}({kind_of(declared.item or ValueType(kind='tensor'))})"
+    return f"{declared.kind}({structure_of(declared.item or ValueType(kind='tensor'))})"
 
 
 def _fits(value: Value, declared: ValueType) -> bool:

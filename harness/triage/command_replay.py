@@ -4,21 +4,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.cli.output import notify, print_json, print_lines
-from harness.cli.targets import Request, pairs_of, wanted_matrix
+from harness.cli.targets import ProviderRequest, pairs_of, wanted_matrix
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line, valid_names
 from harness.core.other_build import other_builds
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.plan.matrix import read_matrix
 from harness.plan.target import Target
 from harness.triage.bundle_files import Bundle, read_bundle
-from harness.triage.replay import Replayed, replay
+from harness.triage.bundle_replay import Replayed, replay
 from harness.triage.replay_target import bundled_target
 
 _CODES = {"gone": EXIT_OK, "there": EXIT_UNEXPECTED, "unknown": EXIT_INCOMPLETE}
 _WORDS = {"gone": "fault gone", "there": "fault there", "unknown": "cannot be judged here"}
 
 
-def replay_bundle(bundle: Path, request: Request, *, target: str | None, as_json: bool) -> int:
+def replay_bundle(bundle: Path, request: ProviderRequest, *, target: str | None, as_json: bool) -> int:
     """Judge a bundle, and print the result.
 
     Returns:
@@ -44,7 +44,7 @@ def replay_bundle(bundle: Path, request: Request, *, target: str | None, as_json
     return _CODES[found.state]
 
 
-def _target(bundle: Bundle, target: str | None, request: Request) -> Target:
+def _target(bundle: Bundle, target: str | None, request: ProviderRequest) -> Target:
     if target is not None:
         if request.provider or request.plugin or request.options or request.device:
             what = "excludes --provider, --plugin, --option and --device"

@@ -15,7 +15,7 @@ from harness.cli.output import notify, wrapped
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError, one_line
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
 from harness.core.record import Record
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.core.writing import write_aside, writing
 from harness.engine.admission import processors
 from harness.engine.prepare import open_suites, prepare
@@ -28,9 +28,9 @@ from harness.run.own_runs import own_info
 from harness.run.run_folder import PLAN
 from harness.triage.expect_entries import expect_entries
 from harness.triage.histories import HISTORIES, earlier_of_all
-from harness.triage.triage import Note, Triage, TriageSettings, read_faults
+from harness.triage.run_triage import Note, Triage, TriageSettings, read_faults
 
-SHOWN_CELLS = 3
+_SHOWN_CELLS = 3
 
 
 class Wanted(TypedDict):
@@ -212,8 +212,8 @@ class Display:
             line = self._lines.pop(fault.representative, None)
             if line is not None:
                 self.bars.remove_task(line)
-            more = len(fault.cells) - SHOWN_CELLS
-            cells = ", ".join(fault.cells[:SHOWN_CELLS]) + (f" and {more:,} more" if more > 0 else "")
+            more = len(fault.cells) - _SHOWN_CELLS
+            cells = ", ".join(fault.cells[:_SHOWN_CELLS]) + (f" and {more:,} more" if more > 0 else "")
             for text in (
                 *wrapped(f"{fault.id}  {fault.sentence}", indent="  "),
                 *wrapped(cells, "  cells: "),

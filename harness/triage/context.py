@@ -3,33 +3,33 @@
 from collections.abc import Iterable
 
 from harness.corpus.nodes import all_nodes
-from harness.triage.known import Known
 from harness.triage.net import Net
-from harness.triage.node import Node, node_name
-from harness.triage.settings import Settings
+from harness.triage.net_node import NetNode, node_name
+from harness.triage.net_tensors import NetTensors
+from harness.triage.reduction_settings import ReductionSettings
 
 
 class Context:
     """One for each reduction, with the net to begin with."""
 
-    def __init__(self, net: Net, settings: Settings) -> None:
+    def __init__(self, net: Net, settings: ReductionSettings) -> None:
         self.settings = settings
-        self._known: tuple[Net, Known] | None = None
+        self._known: tuple[Net, NetTensors] | None = None
         keep = settings.keep
         self.kept = frozenset(name for name in origins(net) if keep(name)) if keep else frozenset[str]()
 
-    def known(self, net: Net) -> Known:
+    def known(self, net: Net) -> NetTensors:
         """Return the known facts about the tensors of a net."""
         home = net.home or net
         if self._known is None or self._known[0] is not home:
-            self._known = (home, Known(home, self.settings.values))
+            self._known = (home, NetTensors(home, self.settings.values))
         return self._known[1]
 
     def stays(self, net: Net, names: Iterable[str]) -> bool:
         """Whether one of these nodes must stay."""
         return any(net.origins.get(name, name) in self.kept for name in names)
 
-    def must_stay(self, net: Net, node: Node) -> bool:
+    def must_stay(self, net: Net, node: NetNode) -> bool:
         """Whether a node or one in its bodies must stay."""
         return bool(self.kept) and self.stays(net, node.names)
 

@@ -4,12 +4,12 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from harness.core.value import Tensor
-from harness.triage.known import Known, tensor_type
 from harness.triage.net import IR_WEIGHTS_ALONE, Net
-from harness.triage.node import Node, Weight, new_weight
+from harness.triage.net_node import NetNode, NetWeight, new_weight
+from harness.triage.net_tensors import NetTensors, dense_type
 
 
-def cut(net: Net, kept: Collection[int], known: Known, *, frozen: bool = False) -> Net | None:
+def cut(net: Net, kept: Collection[int], known: NetTensors, *, frozen: bool = False) -> Net | None:
     """Return the net of the nodes with some indices.
 
     A tensor that they read from others is an input or an initializer.
@@ -26,7 +26,7 @@ def cut(net: Net, kept: Collection[int], known: Known, *, frozen: bool = False) 
     made = {name for node in nodes for name in node.made}
     reads = set().union(*(node.reads for node in nodes))
     outside = reads - made - net.inputs.keys() - net.weights.keys() - net.sparse.keys()
-    inputs, weights, fed = dict(net.inputs), list[Weight](), dict(net.fed)
+    inputs, weights, fed = dict(net.inputs), list[NetWeight](), dict(net.fed)
     boundary = _in_order(outside, net.nodes)
     values = known.values(boundary)
     for name in boundary:
@@ -44,10 +44,10 @@ def cut(net: Net, kept: Collection[int], known: Known, *, frozen: bool = False) 
     if not outputs:
         return None
     part = net.replace(nodes=tuple(nodes), inputs=inputs, fed=fed, outputs=outputs)
-    return pruned(with_weights(part, weights))
+    return pruned(with_initializers(part, weights))
 
 
-def with_weights(net: Net, weights: Iterable[Weight]) -> Net:
+def with_initializers(net: Net, weights: Iterable[NetWeight]) -> Net:
     """Return a net with more initializers; before IR 4 each is also declared as a graph input."""
     import onnx.helper
 
@@ -55,7 +55,7 @@ def with_weights(net: Net, weights: Iterable[Weight]) -> Net:
     inputs = dict(net.inputs)
     if net.ir_version < IR_WEIGHTS_ALONE:
         for weight in added.values():
-            declared = tensor_type(weight.dtype, weight.shape)
+            declared = dense_type(weight.dtype, weight.shape)
             inputs[weight.name] = onnx.helper.make_value_info(weight.name, declared)
     return net.replace(weights=net.weights | added, inputs=inputs)
 
@@ -65,7 +65,7 @@ def pruned(net: Net) -> Net:
     reads = net.read_names() | net.outputs.keys()
     made = {name for node in net.nodes for name in node.made}
     inputs = {name: info for name, info in net.inputs.items() if name in reads}
-    weights: dict[str, Weight] = {name: one for name, one in net.weights.items() if name in reads}
+    weights: dict[str, NetWeight] = {name: one for name, one in net.weights.items() if name in reads}
     sparse = {name: one for name, one in net.sparse.items() if name in reads}
     there = made | inputs.keys() | weights.keys()
     return net.replace(
@@ -91,7 +91,7 @@ def needed(net: Net, outputs: Iterable[str]) -> set[int]:
     return found
 
 
-def _outputs(net: Net, nodes: list[Node], made: set[str], known: Known) -> dict[str, Any] | None:
+def _outputs(net: Net, nodes: list[NetNode], made: set[str], known: NetTensors) -> dict[str, Any] | None:
     """Return tensors of nodes that are outputs or are read elsewhere; if there are none, the last node's."""
     staying = {id(node) for node in nodes}
     read = set().union(*(node.reads for node in net.nodes if id(node) not in staying))
@@ -106,7 +106,7 @@ def _outputs(net: Net, nodes: list[Node], made: set[str], known: Known) -> dict[
     return outputs
 
 
-def _in_order(names: Collection[str], nodes: Iterable[Node]) -> list[str]:
+def _in_order(names: Collection[str], nodes: Iterable[NetNode]) -> list[str]:
     """Return names in the order in which nodes make them, so that equal nets give equal models."""
     order = [name for node in nodes for name in node.made if name in names]
     return order if len(order) == len(names) else [*order, *sorted(set(names) - set(order))]

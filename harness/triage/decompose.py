@@ -11,11 +11,11 @@ from harness.triage.subject import Subject
 if TYPE_CHECKING:
     import onnx
 
-Operator = tuple[str, str]
+OperatorKey = tuple[str, str]
 """Domain (empty for ONNX's own) and operator type."""
 
 
-def composite_operators(subject: Subject) -> tuple[Operator, ...]:
+def composite_operators(subject: Subject) -> tuple[OperatorKey, ...]:
     """Return the operators of a model's main graph that have a function body, each once."""
     model = subject.proto()
     opsets = opsets_of(model)
@@ -24,7 +24,7 @@ def composite_operators(subject: Subject) -> tuple[Operator, ...]:
     return tuple(one for one, node in found.items() if one in local or _has_body(node, opsets))
 
 
-def decomposed(subject: Subject, operator: Operator) -> Subject | None:
+def decomposed(subject: Subject, operator: OperatorKey) -> Subject | None:
     """Return the model with each node of an operator replaced by its body; None if that cannot be done.
 
     A body that depends on the types of the inputs needs them declared or inferable.

@@ -17,7 +17,7 @@ CODES = frozenset(
 """Types whose distance is the share of elements that differ: numpy alone cannot compute with them."""
 
 
-def difference(expected: Value, found: Value, limit: float | None, name: str = "output") -> str:
+def why_wrong(expected: Value, found: Value, limit: float | None, name: str = "output") -> str:
     """Return why an output is wrong; empty if it is right.
 
     ``limit`` is, for each tensor in it, the largest ``distance`` that is no fault; None if values are not
@@ -40,7 +40,7 @@ def values_difference(
     for name, value in expected.items():
         if name not in found:
             return f"{name}: there is no such output"
-        reason = difference(value, found[name], limits.get(name), name)
+        reason = why_wrong(value, found[name], limits.get(name), name)
         if reason:
             return reason
     return ""

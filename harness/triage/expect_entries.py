@@ -9,7 +9,7 @@ from harness.core.fault import Fault
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 
-Axes = tuple[tuple[str, str], ...]
+EntryAxes = tuple[tuple[str, str], ...]
 
 
 def expect_entries(faults: Collection[Fault], records: Collection[Record]) -> Iterator[str]:
@@ -26,7 +26,7 @@ def expect_entries(faults: Collection[Fault], records: Collection[Record]) -> It
             cells.setdefault(fault.id, []).extend(fault.cells)
     for name, fault in first.items():
         unexpected = [by_cell[cell] for cell in cells[name] if cell in by_cell and not by_cell[cell].expected]
-        points: dict[tuple[str, Verdict, Axes], list[str]] = {}
+        points: dict[tuple[str, Verdict, EntryAxes], list[str]] = {}
         for record in unexpected:
             varied = (pair for pair in sorted(record.axes.items()) if AXIS_DEFAULTS.get(pair[0]) != pair[1])
             point = (record.target, record.verdict, tuple(varied))

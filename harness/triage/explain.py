@@ -7,13 +7,13 @@ import msgspec
 from harness.core.fault import Condition
 from harness.core.verdict import Family
 from harness.plan.target import Target
-from harness.triage.budget import Budget
-from harness.triage.check import Check
 from harness.triage.decompose import composite_operators, decomposed
-from harness.triage.lab import Axes, Seen
+from harness.triage.failure_check import FailureCheck
+from harness.triage.lab import CellAxes, Seen
 from harness.triage.optimizers import ENTRY, guilty_optimizers
+from harness.triage.session_use import with_axes
 from harness.triage.subject import Subject
-from harness.triage.usage import with_axes
+from harness.triage.time_budget import TimeBudget
 from harness.triage.vary import Variation, model_variations, session_variations
 
 DISABLED = "disabled"
@@ -27,7 +27,7 @@ class TargetVariation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def explain(
-    subject: Subject, check: Check, targets: Sequence[TargetVariation], budget: Budget
+    subject: Subject, check: FailureCheck, targets: Sequence[TargetVariation], budget: TimeBudget
 ) -> tuple[Condition, ...]:
     """Return the effect of each variation of a failing model on the failure.
 
@@ -54,7 +54,7 @@ def explain(
     return tuple(found)
 
 
-def decomposed_operators(subject: Subject, check: Check) -> tuple[str, ...]:
+def decomposed_operators(subject: Subject, check: FailureCheck) -> tuple[str, ...]:
     """Return the composite operators whose decomposition makes the failure disappear."""
     found = []
     for operator in composite_operators(subject):
@@ -67,13 +67,13 @@ def decomposed_operators(subject: Subject, check: Check) -> tuple[str, ...]:
 
 
 def _target_variations(
-    subject: Subject, axes: Axes, targets: Sequence[TargetVariation]
+    subject: Subject, axes: CellAxes, targets: Sequence[TargetVariation]
 ) -> Iterator[Variation]:
     for one in targets:
         yield Variation(condition=one.condition, subject=subject, axes=axes, target=one.target.name)
 
 
-def _tried(variation: Variation, check: Check) -> Condition:
+def _tried(variation: Variation, check: FailureCheck) -> Condition:
     other = msgspec.structs.replace(check, target=variation.target or check.target, axes=variation.axes)
     (match,) = other.matches([variation.subject])
     verdict = str(match.seen.record.verdict)
@@ -91,7 +91,7 @@ def _is_right(seen: Seen) -> bool:
     return seen.record.family is Family.PASSED
 
 
-def _optimizers(subject: Subject, check: Check) -> Iterator[Condition]:
+def _optimizers(subject: Subject, check: FailureCheck) -> Iterator[Condition]:
     def fails_without(sets: Sequence[tuple[str, ...]]) -> list[bool]:
         others = (
             msgspec.structs.replace(check, axes=with_axes(check.axes, ((ENTRY, ";".join(names)),)))

@@ -12,7 +12,7 @@ from harness.core.precision import IN_MODEL
 from harness.core.record import Record
 from harness.core.scenario import GENERATE
 from harness.corpus.case import Case
-from harness.corpus.generation import Generation, generation_of
+from harness.corpus.generation_case import GenerationSupport, generation_of
 from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
@@ -21,11 +21,11 @@ from harness.engine.native_crash import SWITCHED_ON
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of
-from harness.triage.budget import Budget
-from harness.triage.lab import Axes
+from harness.triage.lab import CellAxes
+from harness.triage.session_use import usage_axes
 from harness.triage.signature import names_of, signature_of
 from harness.triage.subject import Subject
-from harness.triage.usage import usage_axes
+from harness.triage.time_budget import TimeBudget
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,9 +45,9 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     again: Finished
     signature: Signature
     policy: Policy
-    axes: Axes
+    axes: CellAxes
     subjects: tuple[Subject, ...]
-    generation: Generation | None = None
+    generation: GenerationSupport | None = None
 
     @property
     def trial_policy(self) -> Policy:
@@ -60,7 +60,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
         return signature_of(self.again.record, self.policy, _names(self.subjects)) == self.signature
 
 
-class Rerun(msgspec.Struct, frozen=True, kw_only=True):
+class FailureRerun(msgspec.Struct, frozen=True, kw_only=True):
     """Failing cells of one target by id, run once more, and the environment of the target."""
 
     failures: Mapping[str, Failure]
@@ -71,8 +71,8 @@ def rerun(
     matrix: Matrix,
     suites: Mapping[str, Suite],
     records: Collection[Record],
-    budget: Budget | None = None,
-) -> Rerun:
+    budget: TimeBudget | None = None,
+) -> FailureRerun:
     """Run cells of one target again, in their order in one process, judged as in their run.
 
     When the budget is spent, the remaining cells are left out.
@@ -94,7 +94,7 @@ def rerun(
                 failures[record.cell] = _failure(plan, record, cells[record.cell], event)
             if failures and budget is not None and budget.spent:
                 break
-    return Rerun(failures=failures, fingerprint=fingerprint)
+    return FailureRerun(failures=failures, fingerprint=fingerprint)
 
 
 def _failure(plan: Plan, record: Record, cell: Cell, again: Finished) -> Failure:
@@ -114,11 +114,11 @@ def _failure(plan: Plan, record: Record, cell: Cell, again: Finished) -> Failure
     )
 
 
-def _generation(plan: Plan, cell: Cell, case: Case | None) -> Generation | None:
+def _generation(plan: Plan, cell: Cell, case: Case | None) -> GenerationSupport | None:
     if case is None or cell.axis("scenario") != GENERATE:
         return None
     made = generation_of(case, plan.matrix.scenarios.generate.text)
-    return made if isinstance(made, Generation) else None
+    return made if isinstance(made, GenerationSupport) else None
 
 
 def _subjects(case: Case) -> Iterator[Subject]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.agent.other_inputs import other_inputs
+from harness.agent.other_inputs import reversed_inputs
 from harness.core.fault import Fault, Signature
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import OutputMetrics
@@ -16,18 +16,18 @@ from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.triage.bundle import BundleContents, ModelSource, PrecedingModel, write_bundle
-from harness.triage.check import Check
 from harness.triage.distance import distance
-from harness.triage.lab import Axes
-from harness.triage.signature import FIRST_RUN, OTHER_INPUTS
-from harness.triage.studied import Reproduced
+from harness.triage.failure_check import FailureCheck
+from harness.triage.lab import CellAxes
+from harness.triage.session_use import usage_of
+from harness.triage.signature import AT_FIRST_RUN, AT_OTHER_INPUTS
+from harness.triage.study_request import Reproduced
 from harness.triage.subject import Subject
-from harness.triage.usage import usage_of
 
 OF_ERROR = 0.5
 """Limit as a share of the error, if the rounding noise of the model is unknown."""
 
-BY_NOISE = ToleranceEntry(selector=Selector(), noise=DEFAULT_LIMITS)
+_BY_NOISE = ToleranceEntry(selector=Selector(), noise=DEFAULT_LIMITS)
 """Policy for a model whose error the tolerance of its cell would pass."""
 
 CONCURRENT = "concurrent"
@@ -51,13 +51,13 @@ def hand_over(
     """
     subject, match, check = reproduced.subject, reproduced.match, reproduced.check
     signature, found = fault.signature, NamedValues()
-    if signature.message == FIRST_RUN:
+    if signature.message == AT_FIRST_RUN:
         (again,) = check.lab.run([check.trial(subject)], fresh=True)
         found = again.outputs
     expected = check.lab.golden(subject) or ()
     other = other_set(subject, check)
-    limits = dict(limits_of(match.seen.record.outputs, expected, found))
-    if signature.message == OTHER_INPUTS:
+    limits = dict(allowed_distances(match.seen.record.outputs, expected, found))
+    if signature.message == AT_OTHER_INPUTS:
         limits = dict(limits_for_others(match.seen.record.other))
     plugin = fingerprint.get("plugin")
     library = plugin.get("library") if isinstance(plugin, Mapping) else None
@@ -77,7 +77,7 @@ def hand_over(
             ),
             target=target,
             axes=dict(check.axes),
-            tolerance=tolerance if match.fails else BY_NOISE,
+            tolerance=tolerance if match.fails else _BY_NOISE,
             fingerprint=fingerprint,
             library=Path(library) if isinstance(library, str) and Path(library).is_file() else None,
             printed=match.seen.printed,
@@ -86,7 +86,7 @@ def hand_over(
     )
 
 
-def limits_of(
+def allowed_distances(
     rows: tuple[OutputMetrics, ...], expected: NamedValues, found: NamedValues
 ) -> Iterator[tuple[str, float]]:
     """Yield for each wrong output the largest distance that is no fault.
@@ -123,7 +123,7 @@ def limits_for_others(rows: tuple[OutputMetrics, ...]) -> Iterator[tuple[str, fl
             yield row.name, error / math.sqrt(max(row.noise.rms, 4.0)) if row.noise else error * OF_ERROR
 
 
-def other_set(subject: Subject, check: Check) -> DataSet | None:
+def other_set(subject: Subject, check: FailureCheck) -> DataSet | None:
     """Return the data set with a trial's other inputs and the CPU EP's results for them.
 
     Returns:
@@ -136,7 +136,7 @@ def other_set(subject: Subject, check: Check) -> DataSet | None:
         for name, value in subject.inputs
         if isinstance(value, Tensor) and value.dtype != STRING
     }
-    changed = other_inputs(arrays)
+    changed = reversed_inputs(arrays)
     if changed is None:
         return None
     inputs = tuple(
@@ -147,9 +147,9 @@ def other_set(subject: Subject, check: Check) -> DataSet | None:
     return None if golden is None else DataSet(name="", inputs=inputs, expected=golden)
 
 
-def _needs_others(signature: Signature, axes: Axes) -> bool:
+def _needs_others(signature: Signature, axes: CellAxes) -> bool:
     scenario, usage = dict(axes).get("scenario", PLAIN), usage_of(axes)
     if scenario == CONCURRENT:
         return True
     further_runs = usage is not None and (usage.runs or 1) > 1
-    return SCENARIOS[scenario].swaps_inputs and (further_runs or signature.message == OTHER_INPUTS)
+    return SCENARIOS[scenario].swaps_inputs and (further_runs or signature.message == AT_OTHER_INPUTS)

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from harness.core.value import Tensor, Value
 from harness.corpus.nodes import bodies
-from harness.triage.cut import with_weights
+from harness.triage.cut import with_initializers
 from harness.triage.net import Net, renamed_nodes
-from harness.triage.node import Node, Weight, copied, node_of, weight_of
+from harness.triage.net_node import NetNode, NetWeight, copied, node_of, weight_of
 
 if TYPE_CHECKING:
     import onnx
@@ -20,7 +20,7 @@ def inlined(
     bound: Mapping[str, str],
     results: Sequence[str],
     *,
-    weights: Sequence[Weight] = (),
+    weights: Sequence[NetWeight] = (),
     inputs: Mapping[str, tuple[Any, Value]] | None = None,
 ) -> Net | None:
     """Return a net in which a body, run once, replaces the node with an index.
@@ -57,7 +57,7 @@ def inlined(
         inputs=net.inputs | {name: info for name, (info, _) in (inputs or {}).items()},
         fed=net.fed | {name: value for name, (_, value) in (inputs or {}).items()},
     )
-    return with_weights(changed, more)
+    return with_initializers(changed, more)
 
 
 def fresh(name: str, taken: set[str]) -> str:
@@ -71,7 +71,7 @@ def fresh(name: str, taken: set[str]) -> str:
     return found
 
 
-def body_of(node: Node, attribute: str) -> "onnx.GraphProto":
+def body_of(node: NetNode, attribute: str) -> "onnx.GraphProto":
     """Return a body of a node.
 
     Raises:

@@ -26,10 +26,10 @@ from harness.core.value import NamedValues, Value
 from harness.corpus.port import ValueType, value_type
 from harness.corpus.protos import encode
 from harness.corpus.suite import Suite
-from harness.engine.engine import Engine, Study
+from harness.engine.engine import Engine, StudySettings
 from harness.engine.events import Answered, Event, Finished, Noted, NotRun, TargetReady, Warned
 from harness.engine.references import Stores
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.plan import Plan
 from harness.plan.selector import Selector
 from harness.plan.target import Target
@@ -38,7 +38,7 @@ from harness.triage.cut import needed, pruned
 from harness.triage.net import Net, load
 from harness.triage.subject import Subject
 
-SUITE = "trial"
+_SUITE = "trial"
 _CPU = "cpu-of-triage"
 
 NEEDS = frozenset({Need.NOISE, Need.REVEALED, Need.UNDEFINED, Need.OWN_CPU})
@@ -47,7 +47,7 @@ NEEDS = frozenset({Need.NOISE, Need.REVEALED, Need.UNDEFINED, Need.OWN_CPU})
 References show whether golden or EP is right. The run has asked for them for the cell. Trials do not ask for
 them, but `ep-harness replay` of a bundle asks for them for its model."""
 
-Axes = tuple[tuple[str, str], ...]
+CellAxes = tuple[tuple[str, str], ...]
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     subject: Subject
     target: str
-    axes: Axes = ()
+    axes: CellAxes = ()
     number: int = 0
     after: tuple[Subject, ...] = ()
     fresh: bool = False
@@ -132,15 +132,17 @@ class Lab:
         self._folder = folder
         self._models = folder / "models"
         self._models.mkdir(parents=True, exist_ok=True)
-        suite = Suite(name=SUITE, root=self._models, kind="folder", names=())
+        suite = Suite(name=_SUITE, root=self._models, kind="folder", names=())
         cpu = Target(name=_CPU, provider=(CPU_PROVIDER,))
         entry = ToleranceEntry(selector=Selector(), noise=DEFAULT_LIMITS)
-        matrix = Matrix(path="triage", schema=1, models=Models(), targets=(*targets, cpu), tolerance=(entry,))
+        matrix = Matrix(
+            path="triage", schema=1, models=ModelSelection(), targets=(*targets, cpu), tolerance=(entry,)
+        )
         self._engine = Engine(
             Plan(matrix=matrix, cells=()),
-            {SUITE: suite},
+            {_SUITE: suite},
             gives_outputs=True,
-            study=Study(needs=NEEDS, stores=Stores.of_here(folder / "goldens"), is_small=True),
+            study=StudySettings(needs=NEEDS, stores=Stores.of_here(folder / "goldens"), is_small=True),
         )
         self._events = self._engine.events()
         self._known = _Known(folder / "trials.jsonl")
@@ -219,7 +221,7 @@ class Lab:
         """Return the CPU EP's results; None if it has none."""
         trial = Trial(subject=subject, target=_CPU)
         self._write(trial)
-        self._engine.ask(_CPU, [(SUITE, f"{trial.key}/model.onnx")])
+        self._engine.ask(_CPU, [(_SUITE, f"{trial.key}/model.onnx")])
         while True:
             event = self._next()
             if isinstance(event, Answered):
@@ -275,7 +277,7 @@ class Lab:
     def _cell(self, trial: Trial) -> Cell:
         """Write a model, and return its cell."""
         self._write(trial)
-        return Cell(suite=SUITE, model=f"{trial.key}/model.onnx", target=trial.place, axes=trial.axes)
+        return Cell(suite=_SUITE, model=f"{trial.key}/model.onnx", target=trial.place, axes=trial.axes)
 
     def _write(self, trial: Trial) -> None:
         """Write a model with its inputs where the engine expects it."""

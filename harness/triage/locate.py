@@ -19,24 +19,24 @@ import msgspec
 
 from harness.core.fault import Location
 from harness.triage.blame import blamed
-from harness.triage.budget import Budget
-from harness.triage.check import Check, Match, failing_outputs
 from harness.triage.cut import cut, needed
-from harness.triage.known import Known
+from harness.triage.failure_check import FailureCheck, Match, failing_outputs
 from harness.triage.net import Net, load
-from harness.triage.settings import Values
+from harness.triage.net_tensors import NetTensors
+from harness.triage.reduction_settings import ComputeTensors
 from harness.triage.subject import Subject
+from harness.triage.time_budget import TimeBudget
 
 MOST_SINGLE = 24
 """Largest number of trials in which single nodes are left out of a part that fails only as a whole."""
 
-Numbers = tuple[int, ...]
+NodeNumbers = tuple[int, ...]
 
 
-class Part(NamedTuple):
+class NetPart(NamedTuple):
     """Some nodes, tried alone; without a match if their golden tensors are unknown."""
 
-    numbers: Numbers
+    numbers: NodeNumbers
     subject: Subject | None
     match: Match | None
 
@@ -65,7 +65,7 @@ class Located(NamedTuple):
     """The place of a failure, and the smallest part that has these nodes and fails like the cell."""
 
     location: Location
-    part: Part
+    part: NetPart
 
 
 class Locator:
@@ -77,21 +77,21 @@ class Locator:
     def __init__(
         self,
         net: Net,
-        check: Check,
-        values: Values,
+        check: FailureCheck,
+        values: ComputeTensors,
         progress: Callable[[str], None],
-        budget: Budget,
+        budget: TimeBudget,
     ) -> None:
         self._net = net
         self._check = check
-        self._known = Known(net, values)
+        self._known = NetTensors(net, values)
         self._progress = progress
         self._budget = budget
-        self._shown: Part | None = None
+        self._shown: NetPart | None = None
 
     def locate(self, whole: Match) -> Located:
         """Return the place of the failure; ``whole`` is the result of the whole model."""
-        everything = Part(tuple(range(len(self._net.nodes))), self._net.subject(), whole)
+        everything = NetPart(tuple(range(len(self._net.nodes))), self._net.subject(), whole)
         part = self._shown = self._restricted(everything)
         together = False
         while len(part.numbers) > 1 and not self._budget.spent:
@@ -104,7 +104,7 @@ class Locator:
         unfinished = len(part.numbers) > 1 and self._budget.spent
         return Located(self._location(part, together=together, unfinished=unfinished), self._shown)
 
-    def _restricted(self, everything: Part) -> Part:
+    def _restricted(self, everything: NetPart) -> NetPart:
         """Return the nodes that the failing outputs depend on."""
         whole, of_outputs = everything.match, self._check.of_outputs
         failing = failing_outputs(whole.seen.record, self._check.policy) if whole and of_outputs else ()
@@ -115,7 +115,7 @@ class Locator:
                 return part
         return everything
 
-    def _half(self, numbers: Numbers) -> Part | None:
+    def _half(self, numbers: NodeNumbers) -> NetPart | None:
         """Return the half that fails; the earlier one if both do, None if neither does."""
         middle = len(numbers) // 2
         halves = numbers[:middle], numbers[middle:]
@@ -131,7 +131,7 @@ class Locator:
             return max(first, second, key=lambda half: (half.by_noise, half.error))
         return next((half for half in (first, second) if half.wrong), None)
 
-    def _fused(self, part: Part) -> Part:
+    def _fused(self, part: NetPart) -> NetPart:
         """Shrink a part that only fails as a whole."""
         part = self._shrunk(part, at_start=True)
         part = self._shrunk(part, at_start=False)
@@ -143,7 +143,7 @@ class Locator:
                 part = self._taken(found)
         return part
 
-    def _shrunk(self, part: Part, *, at_start: bool) -> Part:
+    def _shrunk(self, part: NetPart, *, at_start: bool) -> NetPart:
         """Leave out as many nodes as possible at one end, found by bisection."""
         numbers = part.numbers
         least, most = 0, len(numbers) - 1
@@ -156,16 +156,16 @@ class Locator:
                 most = count - 1
         return part
 
-    def _taken(self, part: Part) -> Part:
+    def _taken(self, part: NetPart) -> NetPart:
         """Continue with a part, which is reduced if it fails like the cell."""
         if part.fails or part.by_noise:
             self._shown = part
         return part
 
-    def _holds(self, part: Part) -> bool:
+    def _holds(self, part: NetPart) -> bool:
         return part.fails or part.by_noise or part.wrong
 
-    def _location(self, part: Part, *, together: bool, unfinished: bool) -> Location:
+    def _location(self, part: NetPart, *, together: bool, unfinished: bool) -> Location:
         nodes = [self._net.nodes[number] for number in part.numbers]
         if unfinished:
             return Location(
@@ -199,21 +199,21 @@ class Locator:
             error_ratio=part.error or None,
         )
 
-    def _try(self, *parts: Numbers, check: Check | None = None) -> tuple[Part, ...]:
+    def _try(self, *parts: NodeNumbers, check: FailureCheck | None = None) -> tuple[NetPart, ...]:
         """Try parts side by side."""
         nets = [cut(self._net, numbers, self._known) for numbers in parts]
         subjects: list[Subject | None] = [None if net is None else net.subject() for net in nets]
         known = [subject for subject in subjects if subject is not None]
         matches = iter((check or self._check).matches(known))
         return tuple(
-            Part(numbers, subject, next(matches) if subject is not None else None)
+            NetPart(numbers, subject, next(matches) if subject is not None else None)
             for numbers, subject in zip(parts, subjects, strict=True)
         )
 
 
 def narrowed(location: Location, smallest: Subject) -> Location:
     """Return a location with those of its nodes that are in the smallest model."""
-    left = set(origins_of(smallest).values())
+    left = set(original_names(smallest).values())
     nodes, op_types = _left(location.nodes, location.op_types, left)
     if not nodes:
         return location
@@ -237,6 +237,6 @@ def _left(
     return tuple(name for name, _ in pairs), tuple(op_type for _, op_type in pairs)
 
 
-def origins_of(subject: Subject) -> dict[str, str]:
+def original_names(subject: Subject) -> dict[str, str]:
     """Return the name of each node -> its name in the model that the reduction began with."""
     return {node.name: subject.origins.get(node.name, node.name) for node in load(subject).nodes}

@@ -8,16 +8,16 @@ from msgspec import Meta
 from harness.core.json_schema import json_schema_of
 from harness.core.verdict import WRONG_NUMBERS, Verdict
 
-SCHEMA = 1
+BUNDLE_SCHEMA = 1
 
 MANIFEST = "manifest.json"
-MODEL = "model.onnx"
-NAME = r"^[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*$"
+BUNDLE_MODEL = "model.onnx"
+_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*$"
 """A part of a file's path in a bundle: no separator, no leading or trailing point."""
 
-_PATH = NAME.removesuffix("$") + r"(/[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*){0,3}$"
+_PATH = _NAME.removesuffix("$") + r"(/[A-Za-z0-9_][A-Za-z0-9_+-]*(\.[A-Za-z0-9_+-]+)*){0,3}$"
 
-WRONG_VALUES = frozenset(
+WRONG_OUTPUTS = frozenset(
     {*WRONG_NUMBERS, Verdict.NAN_MISMATCH, Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH}
 )
 """Verdicts that expected outputs decide."""
@@ -32,11 +32,11 @@ ValuePath = Annotated[
 ]
 
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
-Bytes = Annotated[int, Meta(ge=0)]
+ByteCount = Annotated[int, Meta(ge=0)]
 NotNegative = Annotated[float, Meta(ge=0)]
 MOST_RUNS = 1000
-Count = Annotated[int, Meta(ge=1, le=MOST_RUNS)]
-Kind = Annotated[
+RunCount = Annotated[int, Meta(ge=1, le=MOST_RUNS)]
+BundleValueKind = Annotated[
     str, Meta(pattern=r"^((sequence|optional)\(){0,8}(tensor|map)\){0,8}$", examples=["sequence(tensor)"])
 ]
 
@@ -45,7 +45,7 @@ class FileEntry(msgspec.Struct, frozen=True, kw_only=True):
     """One file of the bundle."""
 
     sha256: Sha256
-    bytes: Bytes
+    bytes: ByteCount
 
 
 class BundledValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,7 +60,7 @@ class BundledValue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """
 
     name: str
-    kind: Kind
+    kind: BundleValueKind
     file: ValuePath
     limit: NotNegative | None = None
 
@@ -167,7 +167,7 @@ class BundledTolerance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     table_only: bool = False
 
 
-class Environment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FaultEnvironment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where the fault was found.
 
     Attributes:
@@ -191,7 +191,7 @@ class Environment(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     libraries: dict[str, str] = {}
 
 
-class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+class BundleManifest(msgspec.Struct, frozen=True, kw_only=True):
     """``manifest.json``.
 
     Attributes:
@@ -218,10 +218,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     fault: BundledFault
     target: BundledTarget
     axes: dict[str, str]
-    environment: Environment
+    environment: FaultEnvironment
     tolerance: BundledTolerance | None = None
-    trials: Count = 1
-    runs: Count = 2
+    trials: RunCount = 1
+    runs: RunCount = 2
     time_limit_s: Annotated[float, Meta(gt=0, le=86400)] = 600.0
     data_sets: Annotated[tuple[BundledSet, ...], Meta(min_length=1, max_length=1000)]
     preceding: Annotated[tuple[BundledModel, ...], Meta(max_length=1000)] = ()
@@ -232,7 +232,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
         """Return the files of the models and their data, including external data."""
         values = [value for one in self.data_sets for value in (*one.inputs, *one.outputs)]
         values += [value for one in self.preceding for value in one.inputs]
-        models = [MODEL, *(one.model for one in self.preceding)]
+        models = [BUNDLE_MODEL, *(one.model for one in self.preceding)]
         files = [*models, *(value.file for value in (*values, *self.found))]
         beside = [f"{file.rpartition('.')[0]}.data" for file in files]
         return {*files, *(file for file in beside if file in self.files)}
@@ -240,4 +240,4 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 def manifest_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/bundle.schema.json."""
-    return json_schema_of(Manifest, f"{MANIFEST} of a bundle")
+    return json_schema_of(BundleManifest, f"{MANIFEST} of a bundle")

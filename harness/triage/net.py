@@ -9,7 +9,7 @@ import msgspec
 from harness.core.value import Value
 from harness.corpus.nodes import opsets_of
 from harness.corpus.port import model_text
-from harness.triage.node import Node, Weight, name_nodes, node_of, replaced_names, weight_of
+from harness.triage.net_node import NetNode, NetWeight, name_nodes, node_of, replaced_names, weight_of
 from harness.triage.subject import Subject
 
 IR_WEIGHTS_ALONE = 4
@@ -43,10 +43,10 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
     labels: bytes
     ir_version: int
     opsets: dict[str, int]
-    nodes: tuple[Node, ...]
+    nodes: tuple[NetNode, ...]
     inputs: dict[str, Any]
     outputs: dict[str, Any]
-    weights: dict[str, Weight]
+    weights: dict[str, NetWeight]
     sparse: dict[str, Any]
     infos: dict[str, Any]
     annotations: dict[str, Any]
@@ -72,7 +72,7 @@ class Net(msgspec.Struct, frozen=True, kw_only=True, eq=False, weakref=True):
         """Return the index of the node that makes each tensor."""
         return {name: index for index, node in enumerate(self.nodes) for name in node.made}
 
-    def model_bytes(self, *, weights: Iterable[Weight] | None = None, inputs: Iterable[Any] = ()) -> bytes:
+    def model_bytes(self, *, weights: Iterable[NetWeight] | None = None, inputs: Iterable[Any] = ()) -> bytes:
         """Serialize the model, optionally with other initializers and with further inputs."""
         held = self.weights.values() if weights is None else weights
         parts: list[bytes] = [self.labels]
@@ -139,7 +139,7 @@ def load(subject: Subject) -> Net:
     )
 
 
-def renamed_nodes(nodes: Iterable[Node], names: Mapping[str, str]) -> tuple[Node, ...]:
+def renamed_nodes(nodes: Iterable[NetNode], names: Mapping[str, str]) -> tuple[NetNode, ...]:
     """Return nodes that read other tensors in place of some."""
     made = []
     for node in nodes:

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 from harness.corpus.element_types import NUMBERS
 from harness.triage.net import Net
-from harness.triage.node import Weight
+from harness.triage.net_node import NetWeight
 from harness.triage.onnx_process import ONNX
 
 if TYPE_CHECKING:
     import onnx
 
-SMALL = 1024
+_SMALL = 1024
 """Bytes up to which a weight stays: shapes, axes and similar ones decide types of other tensors."""
 
 
@@ -27,7 +27,7 @@ def outline(net: Net) -> bytes:
     return net.model_bytes(weights=small, inputs=[one for one in moved if one.name not in net.inputs])
 
 
-def problem(net: Net) -> str:
+def net_problem(net: Net) -> str:
     """Return why onnx's checker refuses a net; empty if it does not."""
     return ONNX.problem(outline(net))
 
@@ -44,6 +44,6 @@ def inferred(net: Net) -> "onnx.ModelProto | None":
     return model
 
 
-def is_large(weight: Weight) -> bool:
+def is_large(weight: NetWeight) -> bool:
     """Return whether a weight is left out of the outline."""
-    return weight.external or (len(weight.wire) > SMALL and bool(weight.dtype))
+    return weight.external or (len(weight.wire) > _SMALL and bool(weight.dtype))

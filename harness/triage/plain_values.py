@@ -6,13 +6,13 @@ import numpy as np
 
 from harness.core.value import STRING, Array, Tensor, tensor
 
-LARGEST = 64 << 20
+LARGEST_TENSOR = 64 << 20
 """Largest size in bytes of a tensor that is examined element by element; a larger one stays as it is."""
 
-SMALL = 3
+_SMALL = 3
 """Largest magnitude of small integers: every signed element type holds them, int4 included."""
 
-SINGLE, SMALL_INTEGERS, RANDOM, GIVEN = range(4)
+SINGLE, SMALL_INTEGERS, RANDOM, GIVEN_VALUES = range(4)
 """Levels of how special the elements of a tensor are; a reduction goes downwards."""
 
 
@@ -23,17 +23,17 @@ def speciality(value: Tensor, *, integers: bool = True) -> int:
     stranger's model; in an input they are as good as any.
     """
     array = value.array
-    if array.size <= 1 or array.nbytes > LARGEST:
-        return GIVEN if array.nbytes > LARGEST else SINGLE
+    if array.size <= 1 or array.nbytes > LARGEST_TENSOR:
+        return GIVEN_VALUES if array.nbytes > LARGEST_TENSOR else SINGLE
     flat = array.reshape(-1)
     if value.dtype == STRING:
-        return SINGLE if all(item == flat[0] for item in flat.tolist()) else GIVEN
+        return SINGLE if all(item == flat[0] for item in flat.tolist()) else GIVEN_VALUES
     raw = np.ascontiguousarray(flat).view(np.uint8).reshape(flat.size, -1)
     if (raw == raw[0]).all():
         return SINGLE
     if integers and _are_small_integers(value):
         return SMALL_INTEGERS
-    return RANDOM if randomised(value).array.tobytes() == array.tobytes() else GIVEN
+    return RANDOM if randomised(value).array.tobytes() == array.tobytes() else GIVEN_VALUES
 
 
 def randomised(value: Tensor) -> Tensor:
@@ -66,7 +66,7 @@ def small_integers(value: Tensor) -> Tensor | None:
     wide = _finite(value)
     if wide is None:
         return None
-    low, high = max(-SMALL, np.ceil(wide.min())), min(SMALL, np.floor(wide.max()))
+    low, high = max(-_SMALL, np.ceil(wide.min())), min(_SMALL, np.floor(wide.max()))
     if low > high:
         return None
     random = _random(value.array, np.array([low, high], wide.dtype))
@@ -133,4 +133,4 @@ def _are_small_integers(value: Tensor) -> bool:
     if value.array.dtype.kind == "c":
         return False
     wide = _wide(value)
-    return bool(np.isfinite(wide).all() and (abs(wide) <= SMALL).all() and (wide == np.floor(wide)).all())
+    return bool(np.isfinite(wide).all() and (abs(wide) <= _SMALL).all() and (wide == np.floor(wide)).all())

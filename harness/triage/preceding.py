@@ -7,8 +7,8 @@ import msgspec
 from harness.core.record import Record
 from harness.corpus.suite import Suite
 from harness.plan.matrix import Matrix
-from harness.triage.budget import Budget
 from harness.triage.failure import Failure, rerun
+from harness.triage.time_budget import TimeBudget
 
 EARLIER = (128, 1024)
 """Numbers of earlier cells that are tried, the latest first: this many, then more."""
@@ -30,7 +30,7 @@ class Reruns(msgspec.Struct, frozen=True):
     suites: Mapping[str, Suite]
     record: Record
     earlier: Earlier
-    budget: Budget
+    budget: TimeBudget
 
     def again(self) -> Failure:
         """Run it in a fresh process."""
@@ -103,7 +103,7 @@ def earlier_cells(records: Collection[Record], record: Record) -> tuple[Record, 
 
 
 def _enough(
-    earlier: Sequence[Record], fails_after: Callable[[Sequence[Record]], bool], budget: Budget
+    earlier: Sequence[Record], fails_after: Callable[[Sequence[Record]], bool], budget: TimeBudget
 ) -> Sequence[Record]:
     """Return the latest cells after which the failure appears; none if it does not."""
     for count in EARLIER:

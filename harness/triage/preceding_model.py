@@ -4,36 +4,36 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from harness.triage.budget import Budget
-from harness.triage.check import Check
+from harness.triage.failure_check import FailureCheck
 from harness.triage.reduce import reduction
-from harness.triage.settings import Progress, Settings
+from harness.triage.reduction_settings import ReductionProgress, ReductionSettings
 from harness.triage.smallest import Smallest, answered
 from harness.triage.subject import Subject
+from harness.triage.time_budget import TimeBudget
 
-MOST_TRIALS, MOST_ROUNDS = 60, 3
+_MOST_TRIALS, MOST_ROUNDS = 60, 3
 """Limits of trials for each transformation, and of rounds: every trial starts a process."""
 
 
 def with_smaller_preceding(
     failing: Smallest,
-    check: Check,
-    budget: Budget,
-    note: Callable[[Progress], None],
+    check: FailureCheck,
+    budget: TimeBudget,
+    note: Callable[[ReductionProgress], None],
     *,
     keep_weights: bool = False,
-) -> Check:
+) -> FailureCheck:
     """Return a check with the smallest preceding models after which a model still fails in its way.
 
     The last one is reduced first. Each trial runs all of them and the failing model in a fresh process.
     """
-    settings = Settings(
-        values=check.lab.values, keep_weights=keep_weights, most_trials=MOST_TRIALS, most_rounds=MOST_ROUNDS
+    settings = ReductionSettings(
+        values=check.lab.values, keep_weights=keep_weights, most_trials=_MOST_TRIALS, most_rounds=MOST_ROUNDS
     )
     for index in reversed(range(len(check.after))):
 
         def behind(
-            candidates: Sequence[Subject], base: Check = check, index: int = index
+            candidates: Sequence[Subject], base: FailureCheck = check, index: int = index
         ) -> tuple[bool, ...]:
             return tuple(_fails(failing, _with(base, index, one)) for one in candidates)
 
@@ -42,11 +42,11 @@ def with_smaller_preceding(
     return check
 
 
-def _fails(failing: Smallest, check: Check) -> bool:
+def _fails(failing: Smallest, check: FailureCheck) -> bool:
     (match,) = check.matches([failing.subject])
     return match.fails if failing.match.fails else match.by_noise
 
 
-def _with(check: Check, index: int, subject: Subject) -> Check:
+def _with(check: FailureCheck, index: int, subject: Subject) -> FailureCheck:
     after = (*check.after[:index], subject, *check.after[index + 1 :])
     return msgspec.structs.replace(check, after=after)

@@ -3,9 +3,9 @@
 from typing import Any
 
 from harness.core.value import Tensor
-from harness.triage.known import shape_of
 from harness.triage.net import Net
-from harness.triage.node import copied
+from harness.triage.net_node import copied
+from harness.triage.net_tensors import shape_of
 from harness.triage.outline import inferred
 
 

@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.core.value import STRING, Tensor, tensor
-from harness.corpus.generate import generate
+from harness.corpus.generated_inputs import generate
 from harness.corpus.port import Port, model_text, value_type
 from harness.triage.context import Context
-from harness.triage.measure import is_smaller, node_count
 from harness.triage.net import Net, load
-from harness.triage.outline import inferred, problem
+from harness.triage.net_size import is_smaller, node_count
+from harness.triage.outline import inferred, net_problem
 from harness.triage.redeclare import redeclared
-from harness.triage.search import Candidate, Search
-from harness.triage.settings import Progress, Settings
+from harness.triage.reduction_settings import ReductionProgress, ReductionSettings
+from harness.triage.search import NetCandidate, Search
 from harness.triage.subject import Subject
 from harness.triage.transform.arguments import fewer_arguments
 from harness.triage.transform.attributes import default_attributes
@@ -29,10 +29,10 @@ from harness.triage.transform.bodies import fewer_body_nodes
 from harness.triage.transform.bypass import bypassed_nodes
 from harness.triage.transform.constants import constants
 from harness.triage.transform.control_flow import inlined_bodies
+from harness.triage.transform.fewer_nodes import fewer_nodes, frozen_branches
 from harness.triage.transform.function_nodes import fewer_function_nodes
 from harness.triage.transform.functions import inlined_functions
 from harness.triage.transform.names import anonymous_names
-from harness.triage.transform.nodes import fewer_nodes, frozen_branches
 from harness.triage.transform.outputs import fewer_outputs
 from harness.triage.transform.shrink import smaller_dimensions
 from harness.triage.transform.unused import unused_parts
@@ -47,16 +47,16 @@ from harness.triage.transform.values import (
 if TYPE_CHECKING:
     import onnx
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-Trials = Generator[tuple[Subject, ...], tuple[bool, ...], T]
+Trials = Generator[tuple[Subject, ...], tuple[bool, ...], _T]
 
-Steps = Trials[Subject]
+ReductionSteps = Trials[Subject]
 """Yields candidates to try together, receives whether each is interesting, returns the smallest."""
 
-Transformation = Callable[[Net, Context], Search]
+NetTransformation = Callable[[Net, Context], Search]
 
-TRANSFORMATIONS: tuple[Transformation, ...] = (
+NET_TRANSFORMATIONS: tuple[NetTransformation, ...] = (
     unused_parts,
     fewer_outputs,
     constants,
@@ -83,10 +83,10 @@ TRANSFORMATIONS: tuple[Transformation, ...] = (
 
 def reduction(
     subject: Subject,
-    settings: Settings,
-    progress: Callable[[Progress], None],
-    transformations: Sequence[Transformation] = TRANSFORMATIONS,
-) -> Steps:
+    settings: ReductionSettings,
+    progress: Callable[[ReductionProgress], None],
+    transformations: Sequence[NetTransformation] = NET_TRANSFORMATIONS,
+) -> ReductionSteps:
     """Search for the smallest subject that is interesting; the initial one is assumed to be.
 
     The candidates depend only on the subject, the settings and the answers, so the same answers lead to the
@@ -138,7 +138,7 @@ def reduce(
         model: A model that is interesting, with its weights inside.
         is_interesting: Returns whether a model with its inputs shows the wanted behaviour. It must not raise.
         inputs: Input values of the model; invented from the declared types if left out.
-        settings: Fields of ``Settings``, such as ``keep_weights=True``.
+        settings: Fields of ``ReductionSettings``, such as ``keep_weights=True``.
 
     Raises:
         ValueError: The initial model is not interesting, or inputs cannot be invented.
@@ -148,7 +148,7 @@ def reduce(
     if not is_interesting(subject.proto(), _arrays(subject)):
         raise ValueError("the model is not interesting to begin with: nothing can be reduced")
     trials = 0
-    steps = reduction(subject, Settings(**settings), lambda _: None)
+    steps = reduction(subject, ReductionSettings(**settings), lambda _: None)
     answers: tuple[bool, ...] | None = None
     while True:
         try:
@@ -163,19 +163,21 @@ def reduce(
 class _Run:
     """One reduction: the best result so far, and what was tried."""
 
-    def __init__(self, subject: Subject, settings: Settings, progress: Callable[[Progress], None]) -> None:
+    def __init__(
+        self, subject: Subject, settings: ReductionSettings, progress: Callable[[ReductionProgress], None]
+    ) -> None:
         self.best = subject
         self.settings = settings
         self.report = progress
         self.net = load(subject)
         self.context = Context(self.net, settings)
-        self.is_valid = not problem(self.net)
+        self.is_valid = not net_problem(self.net)
         self.is_consistent = inferred(self.net) is not None
         self.trials = 0
         self.cut_short = False
         self.seen = {subject.digest}
 
-    def rounds(self, transformations: Sequence[Transformation]) -> Trials[None]:
+    def rounds(self, transformations: Sequence[NetTransformation]) -> Trials[None]:
         """Let all transformations take turns until none of them changes anything."""
         complete = False
         for _ in range(self.settings.most_rounds):
@@ -189,7 +191,7 @@ class _Run:
                 break
         self.tell("", complete=complete)
 
-    def turn(self, transformation: Transformation) -> Trials[None]:
+    def turn(self, transformation: NetTransformation) -> Trials[None]:
         """Run the search of one transformation."""
         search = transformation(self.net, self.context)
         limit = self.trials + self.settings.most_trials
@@ -205,7 +207,7 @@ class _Run:
             except StopIteration:
                 return
 
-    def first(self, alternatives: Iterator[Candidate], name: str, limit: int) -> Trials[int | None]:
+    def first(self, alternatives: Iterator[NetCandidate], name: str, limit: int) -> Trials[int | None]:
         """Let alternatives be tried in batches until one is interesting; return its index, or None."""
         worthy = self.worth_trying(alternatives)
         while batch := tuple(itertools.islice(worthy, min(self.settings.batch, limit - self.trials))):
@@ -220,20 +222,20 @@ class _Run:
             self.tell(name)
         return None
 
-    def worth_trying(self, alternatives: Iterator[Candidate]) -> Iterator[tuple[int, Net, Subject]]:
+    def worth_trying(self, alternatives: Iterator[NetCandidate]) -> Iterator[tuple[int, Net, Subject]]:
         """Yield candidates that are smaller, complete and valid, and were not tried before."""
         for index, made in enumerate(alternatives):
             if made is None or not made.nodes or not is_smaller(made, self.net):
                 continue
             net = self.consistent(made) if self.context.is_complete(made) else None
-            if net is None or (self.is_valid and problem(net)):
+            if net is None or (self.is_valid and net_problem(net)):
                 continue
             subject = net.subject()
             if subject.digest not in self.seen:
                 self.seen.add(subject.digest)
                 yield index, net, subject
 
-    def consistent(self, net: Net) -> Candidate:
+    def consistent(self, net: Net) -> NetCandidate:
         """Return the net, with other shapes of outputs if necessary; None if its types are contradictory."""
         if not self.is_consistent or inferred(net) is not None:
             return net
@@ -241,7 +243,7 @@ class _Run:
 
     def tell(self, name: str, *, complete: bool = False) -> None:
         self.report(
-            Progress(
+            ReductionProgress(
                 transformation=name,
                 trials=self.trials,
                 nodes=node_count(self.net),

@@ -6,14 +6,14 @@ import numpy as np
 
 from harness.core.errors import one_line
 from harness.core.fault import Condition, Fault, ReducedModel
-from harness.core.text import visible
 from harness.core.value import STRING, Array, Tensor, leaves
+from harness.core.visible_text import visible
 from harness.triage.bundle_model import BundleContents, WrittenModel
 from harness.triage.distance import CODES, distance
-from harness.triage.manifest import Environment, Manifest
+from harness.triage.manifest import BundleManifest, FaultEnvironment
 from harness.triage.scrub import Scrubber
 
-SHOWN = 40
+_SHOWN = 40
 """Largest number of rows of a table."""
 
 WORST = 5
@@ -25,7 +25,7 @@ _PLATFORMS = (("linux", "Linux"), ("windows", "Windows"), ("macos", "Mac"), ("da
 
 
 def report_lines(
-    contents: BundleContents, manifest: Manifest, model: WrittenModel, scrub: Scrubber
+    contents: BundleContents, manifest: BundleManifest, model: WrittenModel, scrub: Scrubber
 ) -> Iterator[str]:
     """Yield the report in lines, with an empty one after a paragraph.
 
@@ -46,7 +46,7 @@ def report_lines(
     yield from _form(manifest, model)
 
 
-def _confirmed(manifest: Manifest, fault: Fault) -> Iterator[str]:
+def _confirmed(manifest: BundleManifest, fault: Fault) -> Iterator[str]:
     told = manifest.fault
     where = f" in the phase {_code(told.phase)}" if told.phase else ""
     cause = f" ({_code(told.cause)})" if told.cause else ""
@@ -139,7 +139,7 @@ def _graph(fault: Fault, scrub: Scrubber) -> Iterator[str]:
     yield "#### The graph\n"
     yield "| node | operator | inputs | outputs | attributes |"
     yield "|---|---|---|---|---|"
-    for node in reduced.nodes[:SHOWN]:
+    for node in reduced.nodes[:_SHOWN]:
         operator = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
         attributes = ", ".join(f"{key}={scrub(value)}" for key, value in node.attributes.items())
         cells = (node.name, operator, ", ".join(node.inputs), ", ".join(node.outputs), attributes)
@@ -153,7 +153,7 @@ def _graph(fault: Fault, scrub: Scrubber) -> Iterator[str]:
 def _tensors(reduced: ReducedModel) -> Iterator[str]:
     yield "| tensor | role | type | shape |"
     yield "|---|---|---|---|"
-    for one in reduced.tensors[:SHOWN]:
+    for one in reduced.tensors[:_SHOWN]:
         yield f"| {_code(one.name)} | {one.role} | {_code(one.dtype)} | {_code(one.shape)} |"
     yield from _more(len(reduced.tensors))
     yield ""
@@ -170,7 +170,7 @@ def _conditions(conditions: Iterable[Condition], scrub: Scrubber) -> Iterator[st
     yield "| varied | value | the failure |"
     yield "|---|---|---|"
     told = {True: "is there", False: "is gone", None: "cannot be judged"}
-    for one in rows[:SHOWN]:
+    for one in rows[:_SHOWN]:
         verdict = f" ({_code(one.verdict)})" if one.verdict and not one.fails else ""
         name = " ".join(filter(None, (one.kind, scrub(one.name))))
         yield f"| {_code(name)} | {_code(scrub(one.value))} | {told[one.fails]}{verdict} |"
@@ -188,7 +188,7 @@ def _crash(fault: Fault) -> Iterator[str]:
         yield f"Innermost library outside of the C library and Python: {_code(crash.culprit)}.\n"
     frames = (
         f"#{number} {one.library} {one.function or '?'}+0x{one.offset:x}"
-        for number, one in enumerate(crash.frames[:SHOWN])
+        for number, one in enumerate(crash.frames[:_SHOWN])
     )
     yield from _block(frames)
 
@@ -203,7 +203,7 @@ def _printed(printed: str, scrub: Scrubber) -> Iterator[str]:
     yield from _block(lines[-PRINTED_LINES:])
 
 
-def _reproduce(manifest: Manifest) -> Iterator[str]:
+def _reproduce(manifest: BundleManifest) -> Iterator[str]:
     target = manifest.target
     yield "### To reproduce\n"
     yield "Unpack the archive, and run `repro.py`. It needs nothing but the packages of the first line.\n"
@@ -223,7 +223,7 @@ def _reproduce(manifest: Manifest) -> Iterator[str]:
     yield "`ep-harness replay` of ort-ep-harness judges the archive on any target and runs none of it.\n"
 
 
-def _form(manifest: Manifest, model: WrittenModel) -> Iterator[str]:
+def _form(manifest: BundleManifest, model: WrittenModel) -> Iterator[str]:
     found = manifest.environment
     plugin = manifest.target.plugin
     system = found.os.lower()
@@ -250,7 +250,7 @@ def _form(manifest: Manifest, model: WrittenModel) -> Iterator[str]:
         yield f"### {question}\n\n{answer}\n"
 
 
-def _requirements(found: Environment, manifest: Manifest) -> Iterator[str]:
+def _requirements(found: FaultEnvironment, manifest: BundleManifest) -> Iterator[str]:
     plugin = manifest.target.plugin
     packages = {name.lower().replace("_", "-"): version for name, version in found.packages.items()}
     wanted = ["numpy", *(name for name in packages if name.startswith("onnxruntime") and "-ep-" not in name)]
@@ -263,8 +263,8 @@ def _requirements(found: Environment, manifest: Manifest) -> Iterator[str]:
 
 
 def _more(count: int) -> Iterator[str]:
-    if count > SHOWN:
-        yield f"| … {count - SHOWN} more |"
+    if count > _SHOWN:
+        yield f"| … {count - _SHOWN} more |"
 
 
 def _block(lines: Iterable[str]) -> Iterator[str]:

@@ -12,11 +12,11 @@ import msgspec
 from harness.core.fault import Condition, Fault
 from harness.core.structure import OPTION
 from harness.engine.native_crash import died_in, native_crash
-from harness.triage.budget import Budget
-from harness.triage.check import Check, Match, worst_row
 from harness.triage.explain import TargetVariation, explain
-from harness.triage.groups import NOT
-from harness.triage.studied import Studied
+from harness.triage.failure_check import FailureCheck, Match, worst_row
+from harness.triage.failure_groups import NOT_PREFIX
+from harness.triage.study_request import Studied
+from harness.triage.time_budget import TimeBudget
 
 _NOT_COMPARED = frozenset(
     {"accuracy", "graph_optimization", "optimizer", "option", "original", "precision", "scenario"}
@@ -28,11 +28,11 @@ def needed_options(axes: Iterable[tuple[str, str]], conditions: Collection[Condi
     """Return those options, ``key=value``, without which a failure is not known to appear."""
     spared = {(one.name, one.value) for one in conditions if one.kind == "option" and one.fails}
     options = ((axis.removeprefix(OPTION), value) for axis, value in axes if axis.startswith(OPTION))
-    return tuple(f"{key}={value}" for key, value in options if (key, f"{NOT}{value}") not in spared)
+    return tuple(f"{key}={value}" for key, value in options if (key, f"{NOT_PREFIX}{value}") not in spared)
 
 
 def is_same_fault(
-    known: Studied, check: Check, variations: Sequence[TargetVariation], budget: Budget
+    known: Studied, check: FailureCheck, variations: Sequence[TargetVariation], budget: TimeBudget
 ) -> bool:
     """Return whether a check at other axes finds the known fault."""
     reproduced = known.reproduced
@@ -50,7 +50,7 @@ def is_same_fault(
     return _told(told) == _told(known.fault.conditions)
 
 
-def _is_comparable(fault: Fault, known: Check, check: Check) -> bool:
+def _is_comparable(fault: Fault, known: FailureCheck, check: FailureCheck) -> bool:
     """Return whether a trial of a known fault can show that another failure is the same.
 
     It cannot if the fault needs other cells before it, or was not located. It also cannot if the fault

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.text import visible
+from harness.core.visible_text import visible
 
-PATH, USER, HOST = "<path>", "<user>", "<host>"
+PATH, USER, _HOST = "<path>", "<user>", "<host>"
 
 SHORTEST = 3
 """Least length of a user's or host's name; a shorter one would be found in any text."""
@@ -65,10 +65,10 @@ class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
             text = re.sub(re.escape(folder) + r"(?=[\\/\s'\":;,)\]]|$)", PATH, text)
         text = re.sub(re.escape(PATH) + rf"[\\/](?:[^\\/\s:'\"]+[\\/])*({_WORD}*)", _named, text)
         text = _POSIX.sub(self._path, _WINDOWS.sub(_named, text))
-        for known, placeholder in ((self.users, USER), (self.hosts, HOST)):
+        for known, placeholder in ((self.users, USER), (self.hosts, _HOST)):
             for name in known:
                 text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", placeholder, text)
-        return _HOSTNAME.sub(HOST, text)
+        return _HOSTNAME.sub(_HOST, text)
 
     def table(self, values: dict[str, str]) -> dict[str, str]:
         """Return the table with each value scrubbed."""

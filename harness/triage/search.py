@@ -5,19 +5,19 @@ from typing import TypeVar
 
 from harness.triage.net import Net
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
-Candidate = Net | None
+NetCandidate = Net | None
 """A net to try, or None if something cannot be done."""
 
-Search = Generator[Iterable[Candidate], int | None, None]
+Search = Generator[Iterable[NetCandidate], int | None, None]
 """Yields alternatives to the current net, each made on demand.
 
 It receives the index of the first interesting one, which then becomes the current net, or None.
 """
 
 
-def minimise(items: Sequence[T], build: Callable[[tuple[T, ...]], Candidate]) -> Search:
+def minimise(items: Sequence[_T], build: Callable[[tuple[_T, ...]], NetCandidate]) -> Search:
     """Search for a smallest set of things that must stay: without any single one the failure is gone.
 
     First without all of them, then without each half, then without each quarter of the rest, and so on. A
@@ -36,7 +36,7 @@ def minimise(items: Sequence[T], build: Callable[[tuple[T, ...]], Candidate]) ->
         size = min(size, len(kept))
 
 
-def descend(net: Net, alternatives: Callable[[Net], Iterable[tuple[Hashable, Candidate]]]) -> Search:
+def descend(net: Net, alternatives: Callable[[Net], Iterable[tuple[Hashable, NetCandidate]]]) -> Search:
     """Take the first interesting alternative, then search for one to it, until none is interesting.
 
     Each alternative has a key. A failed one is not tried again under the same key, although its surroundings
@@ -44,7 +44,7 @@ def descend(net: Net, alternatives: Callable[[Net], Iterable[tuple[Hashable, Can
     """
     failed: set[Hashable] = set()
     while True:
-        made: list[tuple[Hashable, Candidate]] = []
+        made: list[tuple[Hashable, NetCandidate]] = []
         taken = yield _remembered(alternatives(net), failed, made)
         failed.update(key for key, _ in made[:taken])
         smaller = None if taken is None else made[taken][1]
@@ -54,10 +54,10 @@ def descend(net: Net, alternatives: Callable[[Net], Iterable[tuple[Hashable, Can
 
 
 def _remembered(
-    alternatives: Iterable[tuple[Hashable, Candidate]],
+    alternatives: Iterable[tuple[Hashable, NetCandidate]],
     failed: set[Hashable],
-    made: list[tuple[Hashable, Candidate]],
-) -> Iterator[Candidate]:
+    made: list[tuple[Hashable, NetCandidate]],
+) -> Iterator[NetCandidate]:
     for key, candidate in alternatives:
         if key not in failed:
             made.append((key, candidate))
@@ -65,8 +65,8 @@ def _remembered(
 
 
 def _sweep(
-    kept: tuple[T, ...], size: int, build: Callable[[tuple[T, ...]], Candidate]
-) -> Generator[Iterable[Candidate], int | None, tuple[T, ...]]:
+    kept: tuple[_T, ...], size: int, build: Callable[[tuple[_T, ...]], NetCandidate]
+) -> Generator[Iterable[NetCandidate], int | None, tuple[_T, ...]]:
     """Remove each run of so many things, from the end to the start, if possible."""
     end = len(kept)
     while end > 0:
@@ -82,8 +82,8 @@ def _sweep(
 
 
 def _without_runs(
-    kept: tuple[T, ...], end: int, size: int, build: Callable[[tuple[T, ...]], Candidate]
-) -> Iterator[Candidate]:
+    kept: tuple[_T, ...], end: int, size: int, build: Callable[[tuple[_T, ...]], NetCandidate]
+) -> Iterator[NetCandidate]:
     while end > 0:
         start = max(0, end - size)
         rest = kept[:start] + kept[end:]

@@ -8,11 +8,11 @@ from harness.core.fault import Condition, Fault, GraphNode, ReducedModel
 from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Phase, Verdict
 from harness.engine.native_crash import died_in
-from harness.triage.drawn import shape_text
-from harness.triage.groups import NOT
+from harness.triage.failure_groups import NOT_PREFIX
+from harness.triage.published_model import shape_text
 from harness.triage.showing import Showing
-from harness.triage.signature import OTHER_INPUTS
-from harness.triage.sizes import words_of_sizes
+from harness.triage.signature import AT_OTHER_INPUTS
+from harness.triage.size_words import words_of_sizes
 from harness.triage.vary import DIMENSIONS, chosen
 
 NODES_NAMED = 4
@@ -63,7 +63,7 @@ def _does(fault: Fault, showing: Showing, said: str) -> str:
     during = f"{_PHASES.get(signature.phase, 'while it runs')} {what}"
     dtype = f" for {row.dtype}" if row is not None and row.dtype else ""
     raises = f"fails {during}, which the CPU EP runs: {said or signature.verdict}"
-    others = " for other inputs in the same session" if signature.message == OTHER_INPUTS else ""
+    others = " for other inputs in the same session" if signature.message == AT_OTHER_INPUTS else ""
     if fault.unconfirmed or _is_unlocated(fault):
         wrong = f"differs from the CPU EP in {what}{dtype}{others}"
     else:
@@ -205,9 +205,9 @@ def _when(fault: Fault) -> Iterator[str]:
 
 def _options(gone: Sequence[Condition]) -> Iterator[str]:
     """Describe the options that it must lack to be right, and the values with which it is right."""
-    needed = {one.name: one for one in gone if one.value.startswith(NOT)}
+    needed = {one.name: one for one in gone if one.value.startswith(NOT_PREFIX)}
     if needed:
-        told = (f"{name}={one.value.removeprefix(NOT)}" for name, one in needed.items())
+        told = (f"{name}={one.value.removeprefix(NOT_PREFIX)}" for name, one in needed.items())
         yield f"right without option {', '.join(told)}"
     others = [f"{one.name}={one.value}" for one in gone if one.name not in needed]
     if others:

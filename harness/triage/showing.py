@@ -8,11 +8,11 @@ from harness.core.value import Tensor
 from harness.core.verdict import Verdict
 from harness.engine.native_crash import thrown
 from harness.plan.runs_entry import repeat_axes
-from harness.triage.check import Check, worst_row
-from harness.triage.drawn import shape_text
-from harness.triage.signature import VALUES
+from harness.triage.failure_check import FailureCheck, worst_row
+from harness.triage.published_model import shape_text
+from harness.triage.session_use import OFTEN, with_axes
+from harness.triage.signature import VALUE_VERDICTS
 from harness.triage.smallest import Smallest
-from harness.triage.usage import OFTEN, with_axes
 
 _CHANGES_RESULTS = frozenset({"fp_control", "inputs"})
 """Kinds of manners that affect results."""
@@ -38,7 +38,7 @@ class Showing(msgspec.Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
 
 
-def showing_of(smallest: Smallest, check: Check) -> Showing:
+def showing_of(smallest: Smallest, check: FailureCheck) -> Showing:
     """Return the parts of the smallest model's results that a sentence needs."""
     match, verdict = smallest.match, check.signature.verdict
     record, row = match.seen.record, worst_row(match)
@@ -48,7 +48,7 @@ def showing_of(smallest: Smallest, check: Check) -> Showing:
     if verdict is Verdict.SHAPE_MISMATCH and row is not None:
         right = dict(check.lab.golden(smallest.subject) or ()).get(row.name)
         expected = shape_text(right.array.shape) or "a scalar" if isinstance(right, Tensor) else ""
-    if verdict in VALUES and (repeats is None or repeats.runs * repeats.sessions == 1):
+    if verdict in VALUE_VERDICTS and (repeats is None or repeats.runs * repeats.sessions == 1):
         repeats = _repeated(smallest, check)
     return Showing(
         row=row,
@@ -60,7 +60,7 @@ def showing_of(smallest: Smallest, check: Check) -> Showing:
     )
 
 
-def _repeated(smallest: Smallest, check: Check) -> Repeats | None:
+def _repeated(smallest: Smallest, check: FailureCheck) -> Repeats | None:
     """Return the results of equal runs of a session: wrong values may be random ones."""
     often = msgspec.structs.replace(check, axes=with_axes(check.axes, repeat_axes(OFTEN)))
     (seen,) = check.lab.run([often.trial(smallest.subject)])

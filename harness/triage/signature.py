@@ -14,9 +14,9 @@ from harness.core.verdict import WRONG_NUMBERS, Verdict
 from harness.corpus.nodes import all_nodes
 from harness.triage.subject import Subject
 
-FIRST_RUN, SECOND_RUN, OTHER_INPUTS = "first run", "second run", "other inputs"
+AT_FIRST_RUN, AT_SECOND_RUN, AT_OTHER_INPUTS = "first run", "second run", "other inputs"
 
-VALUES = frozenset({*WRONG_NUMBERS, Verdict.NAN_MISMATCH, Verdict.NONDETERMINISTIC})
+VALUE_VERDICTS = frozenset({*WRONG_NUMBERS, Verdict.NAN_MISMATCH, Verdict.NONDETERMINISTIC})
 """Verdicts about values, which depend on a policy."""
 
 _OPERATOR = re.compile(r"(?:OpType:|\) Op \(|while running |implementation for )([A-Za-z_]\w*)")
@@ -29,7 +29,7 @@ def signature_of(record: Record, policy: Policy, names: Collection[str]) -> Sign
     """
     decision = decide(record, policy)
     verdict = decision.verdict
-    if verdict in VALUES or (verdict in WRONG_VALUES and _is_of_other_inputs(decision.reason)):
+    if verdict in VALUE_VERDICTS or (verdict in WRONG_VALUES and _is_of_other_inputs(decision.reason)):
         return Signature(verdict=verdict, message=_run_of(verdict, decision.reason))
     ended = record.ended
     message = "" if ended is None or verdict in {Verdict.CRASH, Verdict.HANG} else ended.message
@@ -59,8 +59,8 @@ def named_operator(message: str) -> str:
 
 def _run_of(verdict: Verdict, reason: str) -> str:
     if verdict is Verdict.NONDETERMINISTIC:
-        return SECOND_RUN
-    return OTHER_INPUTS if _is_of_other_inputs(reason) else FIRST_RUN
+        return AT_SECOND_RUN
+    return AT_OTHER_INPUTS if _is_of_other_inputs(reason) else AT_FIRST_RUN
 
 
 def _is_of_other_inputs(reason: str) -> bool:

@@ -9,24 +9,24 @@ from itertools import chain, pairwise
 
 import msgspec
 
-from harness.core.fault import Confirmation
-from harness.core.generated import Generated, where
+from harness.core.fault import Repetition
+from harness.core.generation_figures import Generated, where
 from harness.core.value import NamedValues
 from harness.core.ways import Play
 from harness.corpus.decoder_step import step_inputs
-from harness.corpus.generation import Generation
-from harness.triage.budget import Budget
-from harness.triage.confirm import ALWAYS_AFTER
+from harness.corpus.generation_case import GenerationSupport
 from harness.triage.failure import Failure
+from harness.triage.repetition import ALWAYS_AFTER
+from harness.triage.session_use import plain_axes
 from harness.triage.subject import Subject
-from harness.triage.usage import plain
+from harness.triage.time_budget import TimeBudget
 
 MOST_TRIED = 12
 """Largest number of single runs that are tried; a model of long context has a prompt of each length."""
 
 _MOST_NAMED = 4
 
-Golden = Callable[[Subject], NamedValues | None]
+ComputeGolden = Callable[[Subject], NamedValues | None]
 """Returns what the CPU EP computes; None if it fails."""
 
 
@@ -37,7 +37,7 @@ class SingleRun(msgspec.Struct, frozen=True, kw_only=True):
     failure: Failure
 
 
-def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
+def single_runs(failure: Failure, golden: ComputeGolden) -> Iterator[SingleRun]:
     """Yield the runs that may show a failure of ways, whole texts first; each input once."""
     generation = failure.generation
     if generation is None:
@@ -55,19 +55,19 @@ def single_runs(failure: Failure, golden: Golden) -> Iterator[SingleRun]:
             alone = msgspec.structs.replace(
                 failure,
                 subjects=(subject,),
-                axes=plain(failure.axes),
+                axes=plain_axes(failure.axes),
                 generation=None,
             )
             yield SingleRun(words=words, failure=alone)
 
 
-def how_often(failure: Failure, again: Callable[[], Failure], budget: Budget) -> Confirmation:
+def how_often(failure: Failure, again: Callable[[], Failure], budget: TimeBudget) -> Repetition:
     """Repeat a cell whose failure appears in no single run, and return how often it fails."""
     trials, failures = 1, int(failure.fails_again)
     while trials < ALWAYS_AFTER and not budget.spent:
         trials += 1
         failures += again().fails_again
-    return Confirmation(
+    return Repetition(
         outcome="always" if failures == trials else "sometimes" if failures else "never",
         trials=trials,
         failures=failures,
@@ -83,7 +83,7 @@ def only_in_ways(failure: Failure, tried: Sequence[str]) -> str:
 
 
 def _steps(
-    failure: Failure, generation: Generation, numbers: Sequence[int], golden: Golden
+    failure: Failure, generation: GenerationSupport, numbers: Sequence[int], golden: ComputeGolden
 ) -> Iterator[tuple[str, Subject]]:
     """Yield the wrong step of each way; with padding, no step has the cache of a plain run."""
     bad = {way.way: way for way in _ways(failure)}
@@ -116,7 +116,7 @@ def _bad_positions(way: Generated | None) -> list[int]:
     return [one for one in known if one is not None]
 
 
-def _failing_plays(failure: Failure, generation: Generation) -> list[int]:
+def _failing_plays(failure: Failure, generation: GenerationSupport) -> list[int]:
     """Return the numbers of the failing plays; for an error the one it names; all if none is known."""
     bad = {way.way for way in _ways(failure) if _bad_positions(way)}
     names = [play.name for play in generation.plays]

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from harness.core.fault import Location
-from harness.triage.budget import Budget
-from harness.triage.check import Check, Match, least_error
-from harness.triage.reduce import Steps, reduction
-from harness.triage.settings import Progress, Settings
+from harness.triage.failure_check import FailureCheck, Match, least_error
+from harness.triage.reduce import ReductionSteps, reduction
+from harness.triage.reduction_settings import ReductionProgress, ReductionSettings
 from harness.triage.subject import Subject
+from harness.triage.time_budget import TimeBudget
 
-BATCH = 4
+_BATCH = 4
 """Number of candidates tried together: while the EP runs one, the CPU EP computes the golden of the next."""
 
 
@@ -29,10 +29,10 @@ class Smallest(msgspec.Struct, frozen=True, kw_only=True):
 
 def smallest_failing(
     start: Smallest,
-    check: Check,
+    check: FailureCheck,
     location: Location,
-    budget: Budget,
-    note: Callable[[Progress], None],
+    budget: TimeBudget,
+    note: Callable[[ReductionProgress], None],
     *,
     keep_weights: bool = False,
 ) -> Smallest:
@@ -42,18 +42,18 @@ def smallest_failing(
     least = least_error(start.match)
     best, complete = start, False
 
-    def progress(now: Progress) -> None:
+    def progress(now: ReductionProgress) -> None:
         nonlocal complete
         complete = now.complete
         note(now)
 
     # If nodes fail only together, some may not be needed: a bisection of their order finds its ends.
     guilty = frozenset(location.nodes if location.exact else ())
-    settings = Settings(
+    settings = ReductionSettings(
         keep=guilty.__contains__,
         values=check.lab.values,
         keep_weights=keep_weights,
-        batch=BATCH if check.repeats == 1 and not check.after else 1,
+        batch=_BATCH if check.repeats == 1 and not check.after else 1,
     )
     shown: dict[str, Match] = {}
 
@@ -69,7 +69,7 @@ def smallest_failing(
 
 
 def answered(
-    steps: Steps, judge: Callable[[Sequence[Subject]], tuple[bool, ...]], budget: Budget
+    steps: ReductionSteps, judge: Callable[[Sequence[Subject]], tuple[bool, ...]], budget: TimeBudget
 ) -> Iterator[Subject]:
     """Answer a reduction, and yield each smaller interesting subject as it is found."""
     answers: tuple[bool, ...] | None = None

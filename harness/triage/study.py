@@ -8,48 +8,48 @@ import msgspec
 
 from harness.core.decide import decide
 from harness.core.errors import one_line
-from harness.core.fault import Condition, Confirmation, Fault, Location, ReducedModel
+from harness.core.fault import Condition, Fault, Location, ReducedModel, Repetition
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
 from harness.engine.native_crash import native_crash
-from harness.triage.budget import Budget
-from harness.triage.check import Check
-from harness.triage.confirm import confirm
-from harness.triage.documented import documented_error
-from harness.triage.drawn import drawn, fingerprint
+from harness.triage.documented_errors import documented_error
 from harness.triage.explain import decomposed_operators, explain
 from harness.triage.failure import Failure
-from harness.triage.groups import Group
+from harness.triage.failure_check import FailureCheck
+from harness.triage.failure_groups import FailureGroup
 from harness.triage.hang_limits import LimitedTarget, safe_limits
 from harness.triage.lab import Lab
 from harness.triage.library import library_of
-from harness.triage.locate import Locator, narrowed, origins_of
+from harness.triage.locate import Locator, narrowed, original_names
 from harness.triage.net import load
 from harness.triage.preceding import MOST_NEEDED, Reruns
 from harness.triage.preceding_model import with_smaller_preceding
+from harness.triage.published_model import drawn, fingerprint
+from harness.triage.reduction_settings import ReductionProgress
+from harness.triage.repetition import repeat_failure
 from harness.triage.same_fault import is_same_fault, needed_options
 from harness.triage.sentence import CHARS, sentence_of
-from harness.triage.settings import Progress
+from harness.triage.session_use import counts_sessions, least_usage, needed_usage, usage_of
 from harness.triage.showing import showing_of
 from harness.triage.single_runs import how_often, only_in_ways, single_runs
 from harness.triage.smallest import Smallest, smallest_failing
-from harness.triage.studied import Learnt, Reproduced, Request, Studied
+from harness.triage.study_request import Learnt, Reproduced, Studied, TriageRequest
 from harness.triage.subject import Subject
+from harness.triage.time_budget import TimeBudget
 from harness.triage.transform.values import weights_of
-from harness.triage.usage import counts_sessions, least_usage, needed_usage, usage_of
 
 INFRASTRUCTURE = frozenset({Family.SKIPPED, Family.MISSING})
 """Verdicts that say nothing about the failure: a missing target, an exception of the harness."""
 
 
-class Study(msgspec.Struct, eq=False):
+class FailureStudy(msgspec.Struct, eq=False):
     """Triages one failure, which represents the cells of a group."""
 
     lab: Lab
-    group: Group
+    group: FailureGroup
     failure: Failure
-    request: Request
-    budget: Budget
+    request: TriageRequest
+    budget: TimeBudget
     tell: Learnt
     reruns: Reruns
     preceding: tuple[Failure, ...] = ()
@@ -137,7 +137,7 @@ class Study(msgspec.Struct, eq=False):
             )
         return limits
 
-    def _small(self, subject: Subject, check: Check) -> "_Small | None":
+    def _small(self, subject: Subject, check: FailureCheck) -> "_Small | None":
         """Locate and reduce; return None if it does not hang with the full time limit."""
         (whole,) = check.matches([subject])
         located = Locator(load(subject), check, self.lab.values, self.tell, self.budget).locate(whole)
@@ -160,7 +160,7 @@ class Study(msgspec.Struct, eq=False):
             location = msgspec.structs.replace(location, cumulative=None, onwards=None)
         return _Small(smallest=proven, check=check, location=narrowed(location, proven.subject))
 
-    def _proven(self, found: Smallest, check: Check) -> Smallest | None:
+    def _proven(self, found: Smallest, check: FailureCheck) -> Smallest | None:
         """Try a model with the full time limit; return None if it then does not fail."""
         if check.limit_s is None:
             return found
@@ -170,10 +170,10 @@ class Study(msgspec.Struct, eq=False):
         self.tell(f"locate: what took more than {check.limit_s:g} s is slow, and no hang; a higher limit")
         return None
 
-    def _in_full(self, check: Check) -> Check:
+    def _in_full(self, check: FailureCheck) -> FailureCheck:
         return msgspec.structs.replace(check, target=self.request.target, limit_s=None)
 
-    def _explained(self, subject: Subject, confirmation: Confirmation, found: "_Small") -> Studied:
+    def _explained(self, subject: Subject, confirmation: Repetition, found: "_Small") -> Studied:
         """Reduce what surrounds the smallest model, vary it, and collect everything known."""
         smallest, location = found.smallest, found.location
         check = self._least_use(found, confirmation)
@@ -201,7 +201,7 @@ class Study(msgspec.Struct, eq=False):
         reproduced = Reproduced(subject=smallest.subject, match=match, check=self._in_full(check))
         return Studied(fault=fault, failure=self.failure, reproduced=reproduced)
 
-    def _least_use(self, found: "_Small", confirmation: Confirmation) -> Check:
+    def _least_use(self, found: "_Small", confirmation: Repetition) -> FailureCheck:
         """Use a session as little as possible.
 
         For a hang, a smaller use counts only if the full limit shows it.
@@ -213,7 +213,7 @@ class Study(msgspec.Struct, eq=False):
             self.tell(f"reduce: it fails only {usage.words}")
         return check
 
-    def _confirmed(self) -> tuple[Subject | None, Confirmation]:
+    def _confirmed(self) -> tuple[Subject | None, Repetition]:
         """Return the data set that fails, and how often."""
         confirmation = _NOTHING
         for subject in self.failure.subjects:
@@ -230,7 +230,7 @@ class Study(msgspec.Struct, eq=False):
                     return subject, confirmation
         return None, confirmation
 
-    def _repeated(self, subject: Subject) -> Confirmation:
+    def _repeated(self, subject: Subject) -> Repetition:
         check = self._check(1)
 
         def attempt(number: int) -> Family | None:
@@ -239,14 +239,14 @@ class Study(msgspec.Struct, eq=False):
                 return Family.FAILED
             return None if seen.record.family in INFRASTRUCTURE else Family.PASSED
 
-        return confirm(attempt, lambda: self.budget.spent)
+        return repeat_failure(attempt, lambda: self.budget.spent)
 
-    def _check(self, repeats: int) -> Check:
+    def _check(self, repeats: int) -> FailureCheck:
         failure = self.failure
         fresh = counts_sessions(failure.axes)
         # Targets whose processes serve only a few models have the full limit.
         limited = self.limited if not (fresh or self.preceding) else None
-        return Check(
+        return FailureCheck(
             lab=self.lab,
             signature=failure.signature,
             policy=failure.trial_policy,
@@ -258,7 +258,7 @@ class Study(msgspec.Struct, eq=False):
             limit_s=None if limited is None else limited.limit_s,
         )
 
-    def _note(self, progress: Progress) -> None:
+    def _note(self, progress: ReductionProgress) -> None:
         text = f"reduce: {progress.nodes} nodes left, {progress.trials} trials, {progress.transformation}"
         self.tell(text, passing=True)
 
@@ -266,14 +266,14 @@ class Study(msgspec.Struct, eq=False):
         self,
         before: Subject,
         smallest: Smallest,
-        check: Check,
-        confirmation: Confirmation,
+        check: FailureCheck,
+        confirmation: Repetition,
         location: Location,
         options: Sequence[str],
     ) -> Fault:
         failure, subject = self.failure, smallest.subject
         found = () if location.unfinished else location.nodes
-        guilty = {name for name, first in origins_of(subject).items() if first in found}
+        guilty = {name for name, first in original_names(subject).items() if first in found}
         reduced = msgspec.structs.replace(_drawn(subject, before, guilty), complete=smallest.complete)
         preceding = zip(check.after, self.preceding, strict=True)
         scenario = dict(check.axes).get("scenario", PLAIN)
@@ -287,7 +287,7 @@ class Study(msgspec.Struct, eq=False):
             usage=usage_of(check.axes),
         )
 
-    def _bare(self, confirmation: Confirmation) -> Fault:
+    def _bare(self, confirmation: Repetition) -> Fault:
         failure, record = self.failure, self.failure.record
         return Fault(
             id="",
@@ -307,7 +307,7 @@ class Study(msgspec.Struct, eq=False):
             fed=record.fed,
         )
 
-    def _inconclusive(self, confirmation: Confirmation, why: str) -> Studied:
+    def _inconclusive(self, confirmation: Repetition, why: str) -> Studied:
         fault = msgspec.structs.replace(
             self._bare(confirmation),
             id="I" + hashlib.sha256(self.failure.record.cell.encode()).hexdigest()[:10],
@@ -316,7 +316,7 @@ class Study(msgspec.Struct, eq=False):
         )
         return Studied(fault=fault, failure=self.failure)
 
-    def _why_gone(self, confirmation: Confirmation) -> str:
+    def _why_gone(self, confirmation: Repetition) -> str:
         again = self.failure.again.record
         if confirmation.outcome == "unknown":
             return f"the target could not be used: {again.verdict}: {again.reason}"
@@ -331,14 +331,14 @@ class _Small(msgspec.Struct, frozen=True, kw_only=True):
     """The smallest model, the check that it fails, and the place of the failure in it."""
 
     smallest: Smallest
-    check: Check
+    check: FailureCheck
     location: Location
 
 
-_NOTHING = Confirmation(outcome="unknown", trials=0, failures=0)
+_NOTHING = Repetition(outcome="unknown", trials=0, failures=0)
 
 
-def _how_often(confirmation: Confirmation) -> str:
+def _how_often(confirmation: Repetition) -> str:
     return f"in {confirmation.failures} of {confirmation.trials} trials"
 
 

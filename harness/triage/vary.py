@@ -14,10 +14,10 @@ from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.nodes import bodies, domain_of, number_of, opsets_of
 from harness.corpus.schema_types import schema_of
 from harness.operators.book import operators_with
-from harness.triage.groups import NOT
-from harness.triage.lab import Axes
+from harness.triage.failure_groups import NOT_PREFIX
+from harness.triage.lab import CellAxes
+from harness.triage.session_use import plain_axes, with_axes
 from harness.triage.subject import Subject
-from harness.triage.usage import plain, with_axes
 
 if TYPE_CHECKING:
     import onnx
@@ -42,11 +42,11 @@ class Variation(msgspec.Struct, frozen=True, kw_only=True):
 
     condition: Condition
     subject: Subject
-    axes: Axes
+    axes: CellAxes
     target: str = ""
 
 
-def session_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
+def session_variations(subject: Subject, axes: CellAxes) -> Iterator[Variation]:
     """Yield other levels of graph optimization, no option of an axis, and a plain session for a scenario."""
     given = dict(axes)
     for level in LEVELS:
@@ -56,15 +56,15 @@ def session_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
             yield Variation(condition=condition, subject=subject, axes=varied)
     for axis, value in axes:
         if axis.startswith(OPTION):
-            condition = Condition(kind="option", name=axis.removeprefix(OPTION), value=f"{NOT}{value}")
+            condition = Condition(kind="option", name=axis.removeprefix(OPTION), value=f"{NOT_PREFIX}{value}")
             varied = tuple(pair for pair in axes if pair[0] != axis)
             yield Variation(condition=condition, subject=subject, axes=varied)
     if given.get("scenario", "plain") != "plain":
         condition = Condition(kind="scenario", value="plain")
-        yield Variation(condition=condition, subject=subject, axes=plain(axes))
+        yield Variation(condition=condition, subject=subject, axes=plain_axes(axes))
 
 
-def model_variations(subject: Subject, axes: Axes) -> Iterator[Variation]:
+def model_variations(subject: Subject, axes: CellAxes) -> Iterator[Variation]:
     """Yield the model with other element types, opsets, attributes, sizes and input values.
 
     If onnx finds the model consistent, only consistent variations are yielded: a type that an operator does

@@ -12,7 +12,7 @@ from harness.core.value import NamedValues, Tensor, from_wire
 from harness.core.ways import WAYS, TextSettings
 from harness.corpus.case import Case, load_case
 from harness.corpus.decoders.roster import write_decoder
-from harness.corpus.generation import Generation, data_sets_of, generation_of
+from harness.corpus.generation_case import GenerationSupport, data_sets_of, generation_of
 from harness.corpus.suite import open_folder
 from tests import small_decoders
 
@@ -40,9 +40,9 @@ def decoder_case(name: str, folder: Path) -> Case:
 
 def play(
     serve: Serve, case: Case, text: TextSettings = TEXT, **settings: object
-) -> tuple[Generation, tuple[NamedValues, ...], dict[str, Any]]:
+) -> tuple[GenerationSupport, tuple[NamedValues, ...], dict[str, Any]]:
     generation = generation_of(case, text)
-    assert isinstance(generation, Generation), generation
+    assert isinstance(generation, GenerationSupport), generation
     data_sets = data_sets_of(case, generation, text)
     job = {"generate": {**msgspec.to_builtins(generation), "new_tokens": text.new_tokens}, **settings}
     inputs = [dict(one.inputs) for one in data_sets]
@@ -77,7 +77,7 @@ def test_a_cache_of_fixed_length_is_written_where_the_model_is_told(
     assert generation.decoder.counts == ({"start_pos": "start"} if start else {"cache_position": "places"})
 
 
-def played_like_plain(serve: Serve, case: Case, tolerance: float) -> Generation:
+def played_like_plain(serve: Serve, case: Case, tolerance: float) -> GenerationSupport:
     """Play a model in all ways, and hold each against one run over its text."""
     generation, texts, result = play(serve, case)
     assert result["status"] == "ok", result
@@ -145,7 +145,7 @@ def test_ways_that_this_onnxruntime_cannot_play_are_declined(serve: Serve, tmp_p
     case = case_in(tmp_path / "models")
     text = TextSettings(ways=("at_once",), length=9, new_tokens=3)
     generation = generation_of(case, text)
-    assert isinstance(generation, Generation)
+    assert isinstance(generation, GenerationSupport)
     (one,) = data_sets_of(case, generation, text)
     strange = {**dict(one.inputs), "past_key_values.0.key": Tensor(dtype="string", array=np.array(["a"]))}
     job = {"generate": {**msgspec.to_builtins(generation), "new_tokens": 3}}

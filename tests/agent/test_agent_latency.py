@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent.device_memory import NOT_KNOWN, Process, load_nvml, of_drm, of_nvml
-from harness.agent.latency import HostPeak, measure, processor_wait_ns, waiting_for_others
-from harness.agent.run import PROGRESS_S
+from harness.agent.device_memory import UNKNOWN_MEMORY, Process, load_nvml, of_drm, of_nvml
+from harness.agent.latency_runs import HostPeak, processor_wait_ns, time_runs, waiting_for_others
+from harness.agent.session_run import PROGRESS_S
 from harness.agent.system import processor
 from harness.core.latency import latency_of
 from harness.core.value import tensor
@@ -36,7 +36,7 @@ def counted(
         runs.append(None)
         step()
 
-    facts, _ = measure(one, settings, phases.append)
+    facts, _ = time_runs(one, settings, phases.append)
     assert gc.isenabled()
     assert set(phases) == {"run"}
     return facts, len(runs), len(phases)
@@ -71,13 +71,13 @@ def test_an_error_in_a_timed_run_is_not_kept_back() -> None:
         raise RuntimeError("worn out")
 
     with pytest.raises(RuntimeError, match="worn out"):
-        measure(fail, {"warm_up": 0, "repeats": 1, "budget_s": 1.0}, lambda _: None)
+        time_runs(fail, {"warm_up": 0, "repeats": 1, "budget_s": 1.0}, lambda _: None)
     assert gc.isenabled()
 
 
 def test_the_last_outputs_are_handed_out() -> None:
     numbers = iter(range(10))
-    _, last = measure(lambda: next(numbers), {"warm_up": 2, "repeats": 3, "budget_s": 60.0}, lambda _: None)
+    _, last = time_runs(lambda: next(numbers), {"warm_up": 2, "repeats": 3, "budget_s": 60.0}, lambda _: None)
     assert last == 4
 
 
@@ -217,7 +217,7 @@ def test_device_memory_as_nvml_counts_it() -> None:
     assert of_nvml(nvml, 7) == 5 << 20
     assert of_nvml(nvml, 8) is None
     assert nvml.open == 0
-    assert of_nvml(Nvml([(7, NOT_KNOWN)]), 7) is None
+    assert of_nvml(Nvml([(7, UNKNOWN_MEMORY)]), 7) is None
     assert of_nvml(Nvml([(7, 1)], fails="processes"), 7) is None
     assert of_nvml(Nvml([(7, 1)], fails="init"), 7) is None
     assert of_nvml(None, 7) is None

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent import runtime
-from harness.agent.text import clean, sendable
+from harness.agent import ort_runtime
+from harness.agent.safe_text import clean, sendable
 from harness.core.value import tensor
 from tests.kit import parse
 
@@ -100,20 +100,26 @@ def test_containers_beside_types_that_numpy_lacks_cannot_be_fed(serve: Serve) ->
 )
 def test_a_missing_library_is_named(text: str, library: str) -> None:
     for cause in ("import_failed", "registration_failed"):
-        assert runtime.diagnose(cause, text, "", []) == ("library_missing", f"{library} is missing: {text}")
-        assert runtime.diagnose(cause, "why", text, []) == ("library_missing", f"{library} is missing: why")
-    assert runtime.diagnose("no_device", text, text, []) == ("no_device", text)
+        assert ort_runtime.diagnose(cause, text, "", []) == (
+            "library_missing",
+            f"{library} is missing: {text}",
+        )
+        assert ort_runtime.diagnose(cause, "why", text, []) == (
+            "library_missing",
+            f"{library} is missing: why",
+        )
+    assert ort_runtime.diagnose("no_device", text, text, []) == ("no_device", text)
 
 
 @pytest.mark.parametrize(
     "text", ["", "libep.so speaks API 99", "model.onnx not found", "ep.so loaded; x not found"]
 )
 def test_other_troubles_keep_their_cause(text: str) -> None:
-    assert runtime.diagnose("registration_failed", text, text, []) == ("registration_failed", text)
+    assert ort_runtime.diagnose("registration_failed", text, text, []) == ("registration_failed", text)
 
 
 def test_two_distributions_in_one_folder_are_a_conflict() -> None:
-    cause, reason = runtime.diagnose("registration_failed", "bad", "", ["onnxruntime", "onnxruntime-gpu"])
+    cause, reason = ort_runtime.diagnose("registration_failed", "bad", "", ["onnxruntime", "onnxruntime-gpu"])
     assert (cause, reason) == (
         "version_conflict",
         "onnxruntime and onnxruntime-gpu both own onnxruntime: bad",
@@ -122,7 +128,7 @@ def test_two_distributions_in_one_folder_are_a_conflict() -> None:
 
 def test_a_build_for_another_numpy_is_reported() -> None:
     printed = "\nA module that was compiled using NumPy 1.x cannot be run in\nNumPy 2.4.6 as it may crash.\n"
-    assert runtime.diagnose("import_failed", "import numpy failed", printed, []) == (
+    assert ort_runtime.diagnose("import_failed", "import numpy failed", printed, []) == (
         "import_failed",
         "it is built for numpy<2 and finds numpy 2.4.6: import numpy failed",
     )
@@ -143,7 +149,7 @@ def test_owners_of_one_module_are_found(tmp_path: Path, monkeypatch: pytest.Monk
         )
         (info / "RECORD").write_text(record, encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    found = runtime.describe_packages()
+    found = ort_runtime.describe_packages()
     assert sorted(found["owners"]) == ["onnxruntime_acme", "onnxruntime_other"]
     assert found["packages"] == {name: "1.0" for name in records if name.startswith("onnxruntime")}
 
@@ -160,9 +166,9 @@ def test_owners_in_other_folders_are_only_hidden(tmp_path: Path, monkeypatch: py
         (info / "RECORD").write_text("onnxruntime/__init__.py,,\n", encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
     versions = {"onnxruntime-gpu": "2.0", "onnxruntime": "1.0"}
-    assert runtime.describe_packages() == {"packages": versions}
+    assert ort_runtime.describe_packages() == {"packages": versions}
     monkeypatch.setattr(sys, "path", [str(tmp_path / "second"), str(tmp_path / "first")])
-    assert len(runtime.describe_packages()["owners"]) == 2
+    assert len(ort_runtime.describe_packages()["owners"]) == 2
 
 
 def test_a_provider_that_finds_no_device_says_so() -> None:
@@ -172,7 +178,7 @@ def test_a_provider_that_finds_no_device_says_so() -> None:
         "webgpu_context.cc:136: Failed to get a WebGPU adapter: No supported adapters",
     ):
         both = ["onnxruntime", "onnxruntime-gpu"]
-        assert runtime.diagnose("registration_failed", text, "", both) == ("no_device", text)
+        assert ort_runtime.diagnose("registration_failed", text, "", both) == ("no_device", text)
 
 
 def test_packages_are_read_from_what_installers_leave(
@@ -188,8 +194,8 @@ def test_packages_are_read_from_what_installers_leave(
         (tmp_path / name).write_text(text, encoding="utf-8", newline="")
     with monkeypatch.context() as patch:
         patch.setattr(sys, "path", [str(tmp_path), str(tmp_path), str(tmp_path / "nowhere")])
-        assert runtime.describe_packages() == {"packages": {"onnx-old": "2.0", "onnx-partly": ""}}
-    here = runtime.describe_packages()["packages"]
+        assert ort_runtime.describe_packages() == {"packages": {"onnx-old": "2.0", "onnx-partly": ""}}
+    here = ort_runtime.describe_packages()["packages"]
     assert {"numpy", "onnx"} <= here.keys()
     assert here == {name: importlib.metadata.version(name) for name in here}
 

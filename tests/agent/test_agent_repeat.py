@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent.repeat import Tally, digest
+from harness.agent.repeat import RepeatTally, wire_digest
 from harness.agent.tensor_files import FILE_FROM
-from harness.agent.wire import to_wire
+from harness.agent.wire import output_to_wire
 from harness.core.value import from_wire, tensor
 from tests.kit import parse
 
@@ -60,7 +60,7 @@ def test_twice(serve: Callable[..., dict[str, Any]]) -> None:
     ],
 )
 def test_small_arrays_are_compared_as_they_come(value: Any, *, same: bool) -> None:
-    tally = Tally([to_wire(np.zeros(3, np.float32))])
+    tally = RepeatTally([output_to_wire(np.zeros(3, np.float32))])
     assert tally.repeats_first([value]) is same
     assert not tally.repeats_first([value, value])
     assert tally.runs == 1 + same
@@ -68,24 +68,24 @@ def test_small_arrays_are_compared_as_they_come(value: Any, *, same: bool) -> No
 
 @pytest.mark.parametrize("first", [np.zeros(FILE_FROM), np.array(["a"], dtype=object), None, [np.zeros(1)]])
 def test_other_values_are_compared_in_wire_form(first: Any) -> None:
-    assert not Tally([to_wire(first)]).repeats_first([first])
+    assert not RepeatTally([output_to_wire(first)]).repeats_first([first])
 
 
 def test_the_furthest_run_is_kept() -> None:
-    tally = Tally([to_wire(np.zeros(3))])
+    tally = RepeatTally([output_to_wire(np.zeros(3))])
     for off in (0.0, 1e-3, 5.0, 1e-3, 2.0):
-        tally.add([to_wire(np.array([0, off, 0]))])
+        tally.add([output_to_wire(np.array([0, off, 0]))])
     assert tally.distinct == 4
     assert (tally.runs, tally.differing) == (6, 4)
     assert tally.max_abs == 5.0
-    assert tally.furthest == [to_wire(np.array([0, 5.0, 0]))]
+    assert tally.furthest == [output_to_wire(np.array([0, 5.0, 0]))]
 
 
 def test_another_sign_of_zero_is_another_result_at_no_distance() -> None:
-    tally = Tally([to_wire(np.zeros(1))])
-    tally.add([to_wire(-np.zeros(1))])
+    tally = RepeatTally([output_to_wire(np.zeros(1))])
+    tally.add([output_to_wire(-np.zeros(1))])
     assert (tally.distinct, tally.max_abs) == (2, 0.0)
-    assert tally.furthest == [to_wire(-np.zeros(1))]
+    assert tally.furthest == [output_to_wire(-np.zeros(1))]
 
 
 VALUES: list[Any] = [
@@ -105,5 +105,13 @@ VALUES: list[Any] = [
 
 def test_a_digest_tells_all_kinds_of_values_apart() -> None:
     kind = "map(int64,tensor(double))"
-    assert len({digest([to_wire(value, kind)]) for value in VALUES}) == len(VALUES)
-    assert len({digest([to_wire(VALUES[4], kind)]), digest([to_wire(VALUES[4].copy(), kind)])}) == 1
+    assert len({wire_digest([output_to_wire(value, kind)]) for value in VALUES}) == len(VALUES)
+    assert (
+        len(
+            {
+                wire_digest([output_to_wire(VALUES[4], kind)]),
+                wire_digest([output_to_wire(VALUES[4].copy(), kind)]),
+            }
+        )
+        == 1
+    )

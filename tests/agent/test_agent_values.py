@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from harness.agent.errors import UnfeedableError
+from harness.agent.target_errors import UnfeedableError
 from harness.agent.wire import to_feed
 from harness.core.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
 from tests.kit import parse

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.run import Runner
 from harness.agent.scenarios.io_binding import Bound
+from harness.agent.session_run import Runner
+from harness.agent.target_errors import UnsupportedError
 
 X = np.ones((2, 3), np.float32)
 

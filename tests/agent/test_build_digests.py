@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.agent import identity
-from harness.agent.identity import Digests, altered, describe_build, mapped, own_libraries
+from harness.agent.identity import FileDigests, altered, describe_build, mapped, own_libraries
 
 OLD_NS = time.time_ns() - 10_000_000_000
 PLUGIN = "libep.so"
@@ -30,26 +30,26 @@ def write(path: Path, content: bytes = b"library", *, settled: bool = True) -> s
 @pytest.fixture
 def settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file just written counts as old: its time of change cannot be set."""
-    monkeypatch.setattr(identity, "SETTLED_NS", -10_000_000_000)
+    monkeypatch.setattr(identity, "LIBRARY_SETTLED_NS", -10_000_000_000)
 
 
 @pytest.mark.usefixtures("settled")
 def test_a_file_is_read_once_for_each_of_its_states(tmp_path: Path) -> None:
     path = tmp_path / PLUGIN
     digest = write(path)
-    first = Digests({})
+    first = FileDigests({})
     assert first.of(str(path)) == digest
     state, _ = first.used[str(path)]
     told = {str(path): [state, "as told"]}
-    assert Digests(told).of(str(path)) == "as told"
+    assert FileDigests(told).of(str(path)) == "as told"
     other = write(path, b"another build of the same length"[:7])
-    assert Digests(told).of(str(path)) == other != digest
+    assert FileDigests(told).of(str(path)) == other != digest
 
 
 def test_the_state_of_a_file_just_written_is_not_kept(tmp_path: Path) -> None:
     path = tmp_path / PLUGIN
     digest = write(path, settled=False)
-    digests = Digests({})
+    digests = FileDigests({})
     assert digests.of(str(path)) == digest
     assert digests.used == {str(path): ["", digest]}
     assert digests.of(str(tmp_path / "missing.so")) == ""
@@ -60,13 +60,13 @@ def test_what_is_too_large_has_its_size(tmp_path: Path, monkeypatch: pytest.Monk
     first, second = tmp_path / "a.so", tmp_path / "b.so"
     digest = write(first)
     write(second)
-    assert Digests({}).table([str(first), str(second)]) == {"a.so": digest, "b.so": "7 bytes"}
+    assert FileDigests({}).table([str(first), str(second)]) == {"a.so": digest, "b.so": "7 bytes"}
 
 
 def test_two_files_of_one_name_have_their_folders(tmp_path: Path) -> None:
     paths = [tmp_path / "a" / PLUGIN, tmp_path / "b" / PLUGIN]
     digests = [write(path, path.parent.name.encode()) for path in paths]
-    table = Digests({}).table(map(str, paths))
+    table = FileDigests({}).table(map(str, paths))
     assert table == {PLUGIN: digests[0], f"b/{PLUGIN}": digests[1]}
 
 
@@ -86,11 +86,11 @@ def wheel(home: Path, changed: str = "") -> SimpleNamespace:
     "changed", ["onnxruntime/__init__.py", "onnxruntime/capi/onnxruntime_pybind11_state.so"]
 )
 def test_an_altered_onnxruntime_is_told(tmp_path: Path, changed: str) -> None:
-    assert altered(wheel(tmp_path / "right"), Digests({})) == []
-    assert altered(wheel(tmp_path / "wrong", changed), Digests({})) == [changed]
+    assert altered(wheel(tmp_path / "right"), FileDigests({})) == []
+    assert altered(wheel(tmp_path / "wrong", changed), FileDigests({})) == [changed]
     bare = wheel(tmp_path / "bare", changed)
     (tmp_path / "bare" / "onnxruntime-1.0.dist-info" / "RECORD").unlink()
-    assert altered(bare, Digests({})) == []
+    assert altered(bare, FileDigests({})) == []
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the name of a library to load")
@@ -103,7 +103,7 @@ def test_a_library_that_came_into_the_process_is_in_the_fingerprint(tmp_path: Pa
     ctypes.CDLL(str(copied))
     ort = wheel(tmp_path / "wheel")
     fingerprint: dict[str, object] = {"plugin": {"library": str(copied)}}
-    describe_build(ort, fingerprint, before, Digests({}))
+    describe_build(ort, fingerprint, before, FileDigests({}))
     digest = hashlib.sha256(copied.read_bytes()).hexdigest()
     assert isinstance(fingerprint["sha256"], dict)
     assert fingerprint["sha256"]["libcame.so"] == digest
@@ -118,5 +118,5 @@ def test_where_a_system_does_not_show_what_is_loaded_it_is_told(
     monkeypatch.setattr(sys, "platform", "linux")
     assert mapped() is None
     fingerprint: dict[str, object] = {}
-    describe_build(wheel(tmp_path), fingerprint, None, Digests({}))
+    describe_build(wheel(tmp_path), fingerprint, None, FileDigests({}))
     assert fingerprint["mapped"] == "not known here"

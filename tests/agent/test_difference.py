@@ -8,7 +8,7 @@ import pytest
 
 from harness.agent.difference import difference
 from harness.agent.tensor_files import FILE_FROM
-from harness.agent.wire import to_wire
+from harness.agent.wire import output_to_wire
 
 ONES = np.ones(4, np.float32)
 LARGE = np.linspace(-2, 1, FILE_FROM, dtype=np.float32)
@@ -44,17 +44,17 @@ BFLOAT16 = {"dtype": "bfloat16", "shape": [1], "data": b"\x00\x3f"}
     ],
 )
 def test_the_greatest_distance_between_two_results(one: Any, other: Any, expected: float) -> None:
-    same = to_wire(ONES)
+    same = output_to_wire(ONES)
     kind = "map(int64,tensor(double))"
-    found = difference([same, to_wire(one, kind)], [same, to_wire(other, kind)])
+    found = difference([same, output_to_wire(one, kind)], [same, output_to_wire(other, kind)])
     assert found == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_distance_is_in_the_unit_of_the_output() -> None:
-    one, other = to_wire(np.array([2.0, 200.0])), to_wire(np.array([2.5, 200.0]))
-    assert difference([to_wire(ONES), one], [to_wire(ONES), other], relative=False) == 0.5
-    assert difference([to_wire(NAN)], [to_wire(ONES[:2])], relative=False) == math.inf
-    assert difference([to_wire([ONES])], [to_wire([2 * ONES])], relative=False) == 1.0
+    one, other = output_to_wire(np.array([2.0, 200.0])), output_to_wire(np.array([2.5, 200.0]))
+    assert difference([output_to_wire(ONES), one], [output_to_wire(ONES), other], relative=False) == 0.5
+    assert difference([output_to_wire(NAN)], [output_to_wire(ONES[:2])], relative=False) == math.inf
+    assert difference([output_to_wire([ONES])], [output_to_wire([2 * ONES])], relative=False) == 1.0
     assert difference([], [], relative=False) == 0.0
 
 
@@ -64,4 +64,4 @@ def test_types_that_numpy_lacks_are_the_same_or_not() -> None:
 
 
 def test_bytes_from_a_file_and_from_memory_are_compared() -> None:
-    assert difference([{**to_wire(LARGE), "data": LARGE.tobytes()}], [to_wire(LARGE)]) == 0
+    assert difference([{**output_to_wire(LARGE), "data": LARGE.tobytes()}], [output_to_wire(LARGE)]) == 0

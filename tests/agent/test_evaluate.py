@@ -11,13 +11,13 @@ import onnx
 import pytest
 from onnx import helper
 
-from harness.agent.errors import UnsupportedError
 from harness.agent.evaluate import play
+from harness.agent.target_errors import UnsupportedError
 from harness.core.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.element_types import NUMBERS
-from harness.engine.messages import Result
+from harness.engine.mapped_tensors import Tensors
+from harness.engine.messages import RunResult
 from harness.engine.outcome import Ran, from_result
-from harness.engine.tensor_files import Tensors
 from tests.kit import parse
 
 Run = Callable[..., dict[str, Value]]
@@ -60,7 +60,7 @@ def test_a_result_has_the_form_of_a_session_s(serve: Callable[..., dict[str, Any
     model = parse("g (float[N] x) => (float[N] y, int64[1] n) { a = Relu(x) y = Neg(a) n = Shape(x) }")
     sets = [{"x": tensor(np.array(given, np.float32))} for given in ([-1, 2], [3, 4, 5])]
     answer = {**serve(model, *sets, evaluate=True), "output": ""}
-    outcome = from_result(msgspec.convert(answer, Result), Tensors())
+    outcome = from_result(msgspec.convert(answer, RunResult), Tensors())
     assert isinstance(outcome, Ran)
     assert [[to_wire(value)["shape"] for _, value in one] for one in outcome.outputs] == [
         [[2], [1]],

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.agent.fed import WHOLE, Fed
+from harness.agent.input_guard import WHOLE_BYTES, Fed
 
 
 def test_what_stays_is_not_told() -> None:
@@ -13,7 +13,7 @@ def test_what_stays_is_not_told() -> None:
 
 
 def test_one_byte_of_a_small_input_is_enough() -> None:
-    x, y = np.zeros(WHOLE, np.uint8), np.zeros(3, bool)
+    x, y = np.zeros(WHOLE_BYTES, np.uint8), np.zeros(3, bool)
     fed = Fed({"x": x, "y": y})
     x[-1] = 1
     assert fed.overwritten() == "it wrote into the input x"

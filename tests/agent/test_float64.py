@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from harness import agent
-from harness.agent.float64.budget import Budget
+from harness.agent.float64.array_budget import ArrayBudget
 from harness.core.value import Sequence, Tensor, Value, tensor
 from harness.golden.trust import shipped_trust
 from tests.kit import parse
@@ -175,14 +175,14 @@ def test_more_memory_than_the_bound_is_refused_with_the_size(serve: Callable[...
 
 
 def test_views_count_once_and_what_is_dropped_no_more() -> None:
-    budget = Budget(1000)
+    budget = ArrayBudget(1000)
     whole = np.zeros(100)
     budget.hold(whole)
     budget.hold([whole[:50], whole.reshape(10, 10)])
     assert budget.held == 800
     with pytest.raises(MemoryError, match="it needs"):
         budget.hold(np.zeros(50))
-    budget = Budget(1000)
+    budget = ArrayBudget(1000)
     budget.hold(whole)
     budget.hold(whole[1:])
     budget.drop(whole)

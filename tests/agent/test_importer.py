@@ -61,7 +61,7 @@ def test_what_was_sent_wins_over_what_is_installed(
     )
     assert b"this is not the harness" in done.stderr
     loaded = loaded_after_a_start(open_channel, tmp_path, first="import harness.agent\n")
-    assert "harness.agent.target" in loaded
+    assert "harness.agent.session_target" in loaded
 
 
 def test_a_traceback_shows_file_line_and_text() -> None:

@@ -13,7 +13,7 @@ import pytest
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from harness.agent.precision.make import MODULES, attempted
+from harness.agent.precision.model_conversion import MODULES, attempted
 from harness.agent.precision.weights import generated_bytes
 from harness.core.precision import CONVERSIONS
 from harness.core.value import Tensor, from_wire, tensor

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.agent.message import BYTES, pack, unpack
+from harness.agent.message import BYTES, pack_message, unpack_message
 
 VALUES = st.recursive(
     st.none()
@@ -24,10 +24,10 @@ VALUES = st.recursive(
 
 def sent(message: Any) -> Any:
     """What arrives of a message."""
-    text, parts, nbytes = pack(message)
+    text, parts, nbytes = pack_message(message)
     content = b"".join((text, *parts))
     assert len(content) == len(text) + nbytes
-    return unpack(content, len(text))
+    return unpack_message(content, len(text))
 
 
 @given(VALUES)
@@ -37,11 +37,11 @@ def test_what_a_message_is_made_of_arrives(value: Any) -> None:
 
 @given(VALUES, st.data())
 def test_what_is_cut_off_is_none(value: Any, data: st.DataObject) -> None:
-    text, parts, _ = pack({"value": value})
+    text, parts, _ = pack_message({"value": value})
     content = b"".join((text, *parts))
     cut = content[: data.draw(st.integers(0, len(content) - 1))]
     with pytest.raises(ValueError):  # noqa: PT011 - whatever json says of it
-        unpack(cut, min(len(text), len(cut)))
+        unpack_message(cut, min(len(text), len(cut)))
 
 
 def test_a_message_is_a_tuple_and_what_is_in_it_lists() -> None:
@@ -53,7 +53,7 @@ def test_a_message_is_a_tuple_and_what_is_in_it_lists() -> None:
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf")])
 def test_numbers_that_json_lacks_are_refused(number: float) -> None:
     with pytest.raises(ValueError, match="JSON"):
-        pack([number])
+        pack_message([number])
 
 
 def test_a_negative_zero_stays_one() -> None:
@@ -68,7 +68,7 @@ def test_a_name_may_be_the_one_that_stands_for_bytes(named: dict[str, Any]) -> N
 @pytest.mark.parametrize("odd", [np.float32(1), object(), {1, 2}])
 def test_what_no_message_is_made_of_is_refused(odd: Any) -> None:
     with pytest.raises(TypeError, match="a message cannot contain a"):
-        pack(["result", odd])
+        pack_message(["result", odd])
 
 
 @pytest.mark.parametrize(
@@ -91,17 +91,17 @@ def test_what_no_message_is_made_of_is_refused(odd: Any) -> None:
 )
 def test_what_cannot_be_read_is_no_message(text: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - whatever json says of it
-        unpack(text, len(text))
+        unpack_message(text, len(text))
 
 
 def test_two_halves_of_a_character_are_one() -> None:
     text = b'["\\ud83d\\ude00", "\\\\ud800"]'
-    assert unpack(text, len(text)) == ("\U0001f600", "\\ud800")
+    assert unpack_message(text, len(text)) == ("\U0001f600", "\\ud800")
 
 
 @given(st.binary(max_size=64), st.integers(0, 64))
 def test_no_bytes_are_too_strange(content: bytes, behind: int) -> None:
     try:
-        unpack(content, behind)
+        unpack_message(content, behind)
     except ValueError:
         return

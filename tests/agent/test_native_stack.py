@@ -17,10 +17,10 @@ from harness.agent.native_stack.demangle import LIBRARIES, Demangler
 from harness.agent.native_stack.elf import ElfError, Image, Symbols, file_symbols
 from harness.agent.native_stack.expression import evaluate
 from harness.agent.native_stack.machine import AARCH64, X86_64
-from harness.agent.native_stack.memory import Memory, Space
+from harness.agent.native_stack.process_memory import Memory, Space
 from harness.agent.native_stack.reader import Read, Reader, UnwindError
-from harness.agent.native_stack.start import UNAVAILABLE, VARIABLE, start_if_asked
-from harness.agent.native_stack.unwind_row import Factors, Program
+from harness.agent.native_stack.start import NATIVE_STACK_VARIABLE, UNAVAILABLE_PREFIX, start_if_asked
+from harness.agent.native_stack.unwind_row import Factors, UnwindProgram
 from harness.agent.native_stack.unwind_table import caller_by, rules_at
 from tests.programs import write_program
 
@@ -144,7 +144,7 @@ PUSHING = b"\x41\x0e\x10\x86\x02\x43\x0d\x06\x50\x0c\x07\x08"
     [(0, (7, 8), None), (1, (7, 16), -16), (3, (7, 16), -16), (4, (6, 16), -16), (20, (7, 8), -16)],
 )
 def test_rules_depend_on_the_place(place: int, frame: tuple[int, int], saved: int | None) -> None:
-    program = Program(Factors(1, -8, 0), 0x100)
+    program = UnwindProgram(Factors(1, -8, 0), 0x100)
     program.begin(reader_of(COMMON), len(COMMON))
     row = program.run(reader_of(PUSHING), len(PUSHING), 0x100 + place)
     assert row.frame == frame
@@ -153,7 +153,7 @@ def test_rules_depend_on_the_place(place: int, frame: tuple[int, int], saved: in
 
 
 def test_states_are_remembered_and_restored() -> None:
-    program = Program(Factors(1, -8, 0), 0)
+    program = UnwindProgram(Factors(1, -8, 0), 0)
     program.begin(reader_of(COMMON), len(COMMON))
     content = b"\x86\x02\x0a\x41\xc6\x0e\x20\x41\x0b"
     row = program.run(reader_of(content), len(content), 2)
@@ -162,7 +162,7 @@ def test_states_are_remembered_and_restored() -> None:
 
 @given(st.binary(max_size=60))
 def test_no_program_is_more_than_refused(content: bytes) -> None:
-    program = Program(Factors(1, -8, 0x1B), 0)
+    program = UnwindProgram(Factors(1, -8, 0x1B), 0)
     try:
         program.run(reader_of(content), len(content), 1 << 64)
     except (UnwindError, OSError, IndexError):
@@ -329,9 +329,9 @@ def test_names_of_functions() -> None:
 
 def test_nothing_is_started_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ("", "0", "yes"):
-        monkeypatch.setenv(VARIABLE, value)
+        monkeypatch.setenv(NATIVE_STACK_VARIABLE, value)
         assert start_if_asked() == ""
-    monkeypatch.delenv(VARIABLE)
+    monkeypatch.delenv(NATIVE_STACK_VARIABLE)
     assert start_if_asked() == ""
 
 
@@ -347,11 +347,11 @@ def test_nothing_is_started_unless_asked_for(monkeypatch: pytest.MonkeyPatch) ->
 def test_where_it_cannot_work_it_says_so(
     monkeypatch: pytest.MonkeyPatch, change: dict[str, str], why: str
 ) -> None:
-    monkeypatch.setenv(VARIABLE, "1")
+    monkeypatch.setenv(NATIVE_STACK_VARIABLE, "1")
     for name, value in change.items():
         monkeypatch.setattr(sys, name, value)
     state = start_if_asked()
-    assert state.startswith(UNAVAILABLE)
+    assert state.startswith(UNAVAILABLE_PREFIX)
     assert why in state
 
 
@@ -359,9 +359,9 @@ def test_where_it_cannot_work_it_says_so(
 def test_a_watcher_that_says_nothing_is_given_up(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     mute = tmp_path / "python"
     write_program(mute, "#!/bin/sh\nexit 3\n")
-    monkeypatch.setenv(VARIABLE, "1")
+    monkeypatch.setenv(NATIVE_STACK_VARIABLE, "1")
     monkeypatch.setattr(sys, "executable", str(mute))
-    assert start_if_asked().startswith(UNAVAILABLE)
+    assert start_if_asked().startswith(UNAVAILABLE_PREFIX)
 
 
 @linux_only

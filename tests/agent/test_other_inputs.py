@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.agent.other_inputs import other_inputs
+from harness.agent.other_inputs import reversed_inputs
 
 MATRIX, VECTOR = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(3, dtype=np.float32)
 SIZES, SAME = np.array([2, 3], np.int64), np.ones((2, 3), np.float32)
@@ -10,7 +10,7 @@ SIZES, SAME = np.array([2, 3], np.int64), np.ones((2, 3), np.float32)
 
 def test_data_change_and_vectors_beside_them_stay() -> None:
     feeds = {"x": MATRIX, "scales": VECTOR, "sizes": SIZES, "words": ["a"], "none": None}
-    found = other_inputs(feeds)
+    found = reversed_inputs(feeds)
     assert found is not None
     assert found["x"].tolist() == [[5, 4, 3], [2, 1, 0]]
     assert found["x"].dtype == np.float32
@@ -19,11 +19,11 @@ def test_data_change_and_vectors_beside_them_stay() -> None:
 
 def test_without_floating_data_integers_change_and_then_vectors() -> None:
     table = MATRIX.astype(np.int64)
-    found = other_inputs({"x": table, "v": VECTOR})
+    found = reversed_inputs({"x": table, "v": VECTOR})
     assert found is not None
     assert found["x"].tolist() == [[5, 4, 3], [2, 1, 0]]
     assert found["v"] is VECTOR
-    found = other_inputs({"x": SAME, "v": VECTOR, "sizes": SIZES})
+    found = reversed_inputs({"x": SAME, "v": VECTOR, "sizes": SIZES})
     assert found is not None
     assert found["v"].tolist() == [2, 1, 0]
     assert found["sizes"] is SIZES
@@ -31,11 +31,11 @@ def test_without_floating_data_integers_change_and_then_vectors() -> None:
 
 def test_texts_and_truths_change_where_nothing_else_does() -> None:
     words = np.array(["a", "b"], dtype=object)
-    found = other_inputs({"words": words, "sizes": SIZES})
+    found = reversed_inputs({"words": words, "sizes": SIZES})
     assert found is not None
     assert found["words"].tolist() == ["b", "a"]
 
 
 def test_what_would_be_the_same_is_no_other_input() -> None:
-    assert other_inputs({"x": SAME, "sizes": SIZES, "scalar": np.float32(3)}) is None
-    assert other_inputs({}) is None
+    assert reversed_inputs({"x": SAME, "sizes": SIZES, "scalar": np.float32(3)}) is None
+    assert reversed_inputs({}) is None

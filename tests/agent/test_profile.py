@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.profile import Profile, profile_folder
+from harness.agent.session_profile import SessionProfile, profile_folder
 
 
 def test_a_profile_leaves_nothing_and_its_folder_serves_the_next(
@@ -14,7 +14,7 @@ def test_a_profile_leaves_nothing_and_its_folder_serves_the_next(
     profile_folder.cache_clear()
     try:
         for _ in range(2):
-            profile = Profile()
+            profile = SessionProfile()
             for name in ("_1.json", "_2.json"):  # of a session that came to nothing, too
                 (Path(profile_folder()) / ("profile" + name)).touch()
             profile.discard()

@@ -12,7 +12,7 @@ import pytest
 
 from harness.agent.stream import GRACE_S
 from harness.agent_check import dialogue
-from harness.agent_check.run import CHECKS
+from harness.agent_check.all_checks import CHECKS
 from harness.cli.main import main
 
 pytest.importorskip("onnxruntime")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent.other_inputs import other_inputs
+from harness.agent.other_inputs import reversed_inputs
 
 # A stand-in of onnxruntime's class: the real one is tried in tests/real_ep/test_javascript.py.
 TENSOR = """
@@ -92,7 +92,7 @@ def test_other_inputs_are_those_that_the_golden_was_made_of(
     const other = otherInputs(value.map(([name, each]) => [name, wire(each)]));
     give(other && other.map(([name, each]) => [name, shown(each)]));
     """
-    expected = other_inputs(feeds)
+    expected = reversed_inputs(feeds)
     found = evaluate(script, [[name, hexed(array)] for name, array in feeds.items()])
     wanted = [(name, hexed(np.ascontiguousarray(array))) for name, array in (expected or {}).items()]
     for _, each in wanted:

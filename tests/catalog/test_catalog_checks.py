@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.catalog.catalog import load_catalog, read_catalog
-from harness.catalog.checks import contradictions
+from harness.catalog.checks import provider_contradictions
 from harness.catalog.option import Option
 from harness.catalog.provider import Provider
 from harness.core.errors import Problem, UsageError
@@ -178,7 +178,7 @@ def test_no_option_of_the_catalogue_loads_without(missing: str) -> None:
             if missing == "default":
                 damaged = msgspec.convert(table | {"default": None, "no_default": ""}, Option)
                 alone = msgspec.structs.replace(provider, options=(damaged,), precision_modes=(), probes=())
-                (problem,) = contradictions(alone, "file")
+                (problem,) = provider_contradictions(alone, "file")
                 assert problem.where == f"file: option[{option.key}].default"
             else:
                 del table[missing]

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.catalog.catalog import load_catalog
-from harness.catalog.check_options import Finding, check_options
+from harness.catalog.check_options import OptionRemark, check_options
 from harness.catalog.option import Option
 from harness.catalog.provider import Provider
 
 
 def found(
     provider: Provider, options: Mapping[str, str], *, plugin: bool = True, release: str = ""
-) -> list[Finding]:
+) -> list[OptionRemark]:
     return list(check_options(provider, options, plugin=plugin, release=release))
 
 
@@ -41,7 +41,7 @@ def test_good_options_have_no_findings(provider: Provider) -> None:
 
 def test_an_unknown_key_is_refused_with_the_nearest_one(provider: Provider) -> None:
     (finding,) = found(provider, {"fsat": "1"})
-    assert finding == Finding(
+    assert finding == OptionRemark(
         key="fsat",
         wrong=True,
         what="XExecutionProvider has no option 'fsat'",

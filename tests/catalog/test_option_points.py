@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from harness.catalog.option_points import OptionPoints
-from harness.core.latency import Measured, latency_of
+from harness.core.latency import TimedRuns, latency_of
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Record
 from harness.core.verdict import Verdict
@@ -91,7 +91,7 @@ def test_what_shows_nothing_does_not_count() -> None:
 def test_the_latency_is_told_where_every_cell_has_one() -> None:
     def timed(one: Record, slower: float) -> Record:
         ms = 2.0 * (slower if one.axes["option.math"] == "fp16" else 1.0)
-        measured = msgspec.convert(told_latency([round(ms * 1e6)] * 9), Measured)
+        measured = msgspec.convert(told_latency([round(ms * 1e6)] * 9), TimedRuns)
         return msgspec.structs.replace(one, latency=latency_of(measured))
 
     assert told([timed(one, 1.0) for one in pairs(5, 0.0)])[0].endswith("; latency the same")

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 from harness.cli import main
 from harness.core.reading import read_regular
 from harness.corpus.case import load_case
-from harness.corpus.errors import ChangedError, ModelError
+from harness.corpus.model_errors import ChangedFileError, ModelError
 from harness.corpus.suite import open_folder
 from harness.engine import dispatcher
 from harness.engine.files_in_use import FilesInUse
@@ -110,10 +110,10 @@ def test_a_model_is_read_once_more_only_if_it_is_the_same(suite: FilesInUse, tmp
     digest = suite.load("models", model.name).digest
     assert suite.load("models", model.name).digest == digest
     replace(model)
-    with pytest.raises(ChangedError):
+    with pytest.raises(ChangedFileError):
         suite.load("models", model.name)
-    assert isinstance(suite.changed("models", model.name), ChangedError)
-    with pytest.raises(ChangedError):  # and not again as what it is now
+    assert isinstance(suite.changed("models", model.name), ChangedFileError)
+    with pytest.raises(ChangedFileError):  # and not again as what it is now
         suite.load("models", model.name)
     assert suite.load("models", "neg.onnx").outputs == ("y",)
 
@@ -123,7 +123,7 @@ def test_a_model_that_never_could_be_read_has_not_changed(suite: FilesInUse, tmp
     for _ in range(2):
         with pytest.raises(ModelError, match="a page of the web") as caught:
             suite.load("models", "abs.onnx")
-        assert not isinstance(caught.value, ChangedError)
+        assert not isinstance(caught.value, ChangedFileError)
         assert suite.look("models", "abs.onnx", fails=True) is None
 
 
@@ -154,6 +154,6 @@ def test_external_data_and_test_data_belong_to_it(tmp_path: Path, monkeypatch: p
             return content[:-3]
         return content
 
-    monkeypatch.setattr("harness.corpus.data_files.read_regular", torn)
-    with pytest.raises(ChangedError):
+    monkeypatch.setattr("harness.corpus.data_set_files.read_regular", torn)
+    with pytest.raises(ChangedFileError):
         suite.load("models", "m.onnx")

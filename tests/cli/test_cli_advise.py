@@ -11,12 +11,12 @@ import pytest
 
 from harness.cli import main
 from harness.core.agreement import Agreement
-from harness.core.generated import Generation, GenerationSpeed
+from harness.core.generation_figures import GenerationFigures, GenerationSpeed
 from harness.core.latency import latency_of
 from harness.corpus.decoders.roster import write_decoder
 from harness.plan.target import Target
 from harness.studies.candidates import Candidate
-from harness.studies.tried import Advice, Tried
+from harness.studies.search_result import Advice, TriedCandidate
 from tests.kit import bare_record, told_latency, write_model
 
 CPU = "CPUExecutionProvider"
@@ -56,7 +56,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return calls
 
 
-def winner() -> Tried:
+def winner() -> TriedCandidate:
     record = bare_record(
         "model.onnx",
         suite="llm",
@@ -64,9 +64,9 @@ def winner() -> Tried:
         provider=CPU,
         cell="llm/model.onnx[cpu,scenario=generate]",
         latency=latency_of(told_latency([2_000_000])),
-        generation=Generation(speed=SPEED),
+        generation=GenerationFigures(speed=SPEED),
     )
-    return Tried(candidate=Candidate(target="cpu"), record=record)
+    return TriedCandidate(candidate=Candidate(target="cpu"), record=record)
 
 
 def test_a_folder_is_advised_on_as_its_decoder_generates_text(
@@ -120,7 +120,7 @@ def test_answers_stand_beside_the_time_of_each_configuration(
     found = Agreement(output="scores", kind="top1", same=39, of=40)
     first = winner()
     record = msgspec.structs.replace(first.record, generation=None, agreement=(found,))
-    ranked = (Tried(candidate=first.candidate, record=record),)
+    ranked = (TriedCandidate(candidate=first.candidate, record=record),)
 
     def search(*_: object, **__: Any) -> Advice:
         return Advice(

@@ -10,11 +10,11 @@ from harness.cli import main
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.latency import latency_of
 from harness.core.output_metrics import OutputMetrics
-from harness.core.shipping import Choice, what_to_ship
+from harness.core.shipping import ShippingChoice, what_to_ship
 from harness.core.verdict import Verdict
 from harness.plan.target import Target
-from harness.studies.advise_folder import FolderAdvice
 from harness.studies.command_advise_folder import details_of, screen
+from harness.studies.folder_search import FolderAdvice
 from tests.kit import bare_record, told_latency, write_model
 
 CPU = "CPUExecutionProvider"
@@ -22,7 +22,9 @@ MODEL = """<ir_version: 9, opset_import: ["" : 17]>
 g (float[2, 3] x) => (float[2, 3] y) { y = %s(x) }"""
 
 
-def choice(model: str, target: str, ms: float | None = None, bits: float | None = None, **how: Any) -> Choice:
+def choice(
+    model: str, target: str, ms: float | None = None, bits: float | None = None, **how: Any
+) -> ShippingChoice:
     verdict = how.pop("verdict", Verdict.PASS)
     axes = AXIS_DEFAULTS | how.pop("axes", {})
     output = OutputMetrics(name="y", dtype="float32", shape=(1,), delivered_bits=bits)
@@ -31,10 +33,10 @@ def choice(model: str, target: str, ms: float | None = None, bits: float | None 
         model, verdict, target=target, provider=provider, axes=axes, outputs=(output,), **how
     )
     told = told_latency([int(ms * 1e6)], host_peak_mib=80.0) if ms else None
-    return Choice(record=record, rounds=(latency_of(told),) * 2 if told else ())
+    return ShippingChoice(record=record, rounds=(latency_of(told),) * 2 if told else ())
 
 
-def advice_of(choices: list[Choice], *targets: str, simulated: str) -> FolderAdvice:
+def advice_of(choices: list[ShippingChoice], *targets: str, simulated: str) -> FolderAdvice:
     fingerprint: dict[str, object] = {"onnxruntime": "1.32.0", "processor": {"model": "Acme 9000"}}
     return FolderAdvice(
         models=what_to_ship(choices, targets, {simulated: "a simulator"}),

@@ -13,7 +13,7 @@ import pytest
 
 from harness.cli import main
 from harness.corpus.decoders.roster import write_decoder
-from harness.studies.doctor import Row
+from harness.studies.usable_providers import DoctorRow
 from tests.kit import read_rows, wait_for
 
 CPU = "CPUExecutionProvider"
@@ -170,7 +170,7 @@ def test_a_folder_alone_is_tested_with_every_provider_that_works(
 ) -> None:
     pytest.importorskip("onnxruntime")
     models = project().parent / "models"
-    rows = (Row(provider=CPU, state="usable", nodes=1), Row(provider="X", state="unavailable"))
+    rows = (DoctorRow(provider=CPU, state="usable", nodes=1), DoctorRow(provider="X", state="unavailable"))
     monkeypatch.setattr("harness.cli.check.examine_here", lambda _where: rows)
     assert main(["check", str(models), "--out", str(tmp_path / "out"), "--no-report"]) == 0
     assert set(verdicts(tmp_path / "out")) == {f"models/{name}.onnx[cpu]" for name in ("abs", "neg", "relu")}

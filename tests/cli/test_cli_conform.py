@@ -11,9 +11,9 @@ import msgspec
 import pytest
 
 from harness.cli import main
-from harness.cli.targets import Request
+from harness.cli.targets import ProviderRequest
 from harness.conformance.command_conform_matrix import matrix_text, wanted_of_request
-from harness.conformance.level import case_key, result_of
+from harness.conformance.level import case_key, profile_result
 from harness.conformance.signing import check_ssh
 from harness.conformance.submission import Level, Statement
 from harness.engine.prepare import open_suites
@@ -56,7 +56,7 @@ def test_a_run_becomes_a_submission(tmp_path: Path, capsys: pytest.CaptureFixtur
     records = read_records(folder)
     assert [record.cell for record in records] == sorted(record.cell for record in records)
     assert {case_key(record) for record in records} == {case.key for case in profile.cases}
-    assert statement.features == result_of(profile, (), records).features
+    assert statement.features == profile_result(profile, (), records).features
     assert statement.product.vendor == "Acme"
     assert statement.environment.libraries  # the agent identifies what a profile runs on
     assert statement.waivers[0].words == "known"
@@ -127,7 +127,7 @@ def test_a_target_of_a_matrix_keeps_its_settings_but_not_its_axes(tmp_path: Path
 @pytest.mark.parametrize("label", profile_labels())
 def test_the_plan_has_the_cases_of_the_profile_and_no_others(label: str, tmp_path: Path) -> None:
     profile = load_profile(label)
-    text = matrix_text(profile, wanted_of_request(Request(provider=CPU)))
+    text = matrix_text(profile, wanted_of_request(ProviderRequest(provider=CPU)))
     matrix = make_matrix(text, tmp_path / "matrix.toml")
     plan = expand(matrix, {name: suite.models() for name, suite in open_suites(matrix).items()})
     planned = [(cell.model, cell.axis("scenario")) for cell in plan.cells]

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from harness.cli import doctor, init, main
 from harness.cli.matrix_text import matrix_of
 from harness.plan.matrix import read_matrix
-from harness.studies.doctor import Row
+from harness.studies.usable_providers import DoctorRow
 from tests.kit import Capture, make_matrix
 
-CPU = Row(
+CPU = DoctorRow(
     provider="CPUExecutionProvider",
     state="usable",
     nodes=2,
     versions={"onnxruntime": "1.31.1"},
     devices=({"device": {"type": "CPU", "vendor": "Intel"}, "metadata": {}},),
 )
-QNN = Row(
+QNN = DoctorRow(
     provider="QNNExecutionProvider",
     state="usable",
     nodes=4,
@@ -31,14 +31,14 @@ QNN = Row(
     options={"backend_type": "htp"},
     remarks=("the HTP: backend_type=htp",),
 )
-AZURE = Row(
+AZURE = DoctorRow(
     provider="AzureExecutionProvider",
     state="usable",
     nodes=0,
     advice="do not count on it",
     remarks=("it computed 0 nodes",),
 )
-CUDA = Row(
+CUDA = DoctorRow(
     provider="CUDAExecutionProvider",
     target="cuda-1.31.1",
     state="unavailable",
@@ -46,7 +46,7 @@ CUDA = Row(
     reason="libcublasLt.so.13 is missing: onnxruntime made the session without CUDAExecutionProvider",
     advice="install what brings libcublasLt.so.13",
 )
-NNAPI = Row(
+NNAPI = DoctorRow(
     provider="NnapiExecutionProvider",
     state="unavailable",
     cause="not_in_build",
@@ -62,7 +62,7 @@ Examined = Callable[..., None]
 def examined(monkeypatch: pytest.MonkeyPatch) -> Examined:
     """Have doctor find these rows."""
 
-    def find(*rows: Row) -> None:
+    def find(*rows: DoctorRow) -> None:
         for module in (doctor, init):
             monkeypatch.setattr(module, "examine", lambda _matrix, _tell, _plugins=(): rows)
 
@@ -120,7 +120,7 @@ def test_a_wrong_matrix_is_reported_before_anything_is_tried(tmp_path: Path, cap
 def test_no_text_breaks_the_page(texts: list[str]) -> None:
     provider, target, cause, reason, advice, remark, vendor = texts
     device: dict[str, Any] = {"device": {"type": vendor, "vendor": vendor}, "metadata": {}}
-    bad = Row(
+    bad = DoctorRow(
         provider=provider,
         target=target,
         state="unavailable",
@@ -129,7 +129,7 @@ def test_no_text_breaks_the_page(texts: list[str]) -> None:
         advice=advice,
         remarks=(remark,),
     )
-    good = Row(
+    good = DoctorRow(
         provider=provider, target=target, state="usable", nodes=1, devices=(device,), options={vendor: reason}
     )
     lines = list(doctor.page([bad, good]))
@@ -186,7 +186,7 @@ def test_init_needs_a_folder_and_a_provider(examined: Examined, tmp_path: Path, 
     assert main(["init", "--out", str(tmp_path / "gone" / "m.toml")]) == 2
     assert "cannot be written" in capsys.readouterr().err
     examined(
-        Row(
+        DoctorRow(
             provider="CPUExecutionProvider",
             state="unavailable",
             cause="not_installed",
@@ -209,7 +209,7 @@ WORD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00
 @given(st.lists(st.tuples(WORD, WORD, WORD, WORD), min_size=1, max_size=3))
 def test_any_name_makes_a_matrix(names: list[tuple[str, str, str, str]]) -> None:
     rows = [
-        Row(
+        DoctorRow(
             provider=f"p{provider}",  # one that is known takes no other options than its own
             state="usable",
             nodes=1,

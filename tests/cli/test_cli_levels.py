@@ -11,13 +11,21 @@ import onnx.parser
 import pytest
 
 from harness.cli.main import main
-from harness.cli.targets import Request, wanted_matrix
+from harness.cli.targets import ProviderRequest, wanted_matrix
 from harness.core.errors import UsageError
-from harness.core.levels import Change, Levels, Operator, OperatorRow, Share, Step, TargetShares
+from harness.core.graph_levels import (
+    GraphChange,
+    Levels,
+    LevelStep,
+    OperatorRow,
+    OperatorType,
+    TargetShare,
+    TargetShares,
+)
 from harness.core.verdict import Verdict
 from harness.studies import command_advise as cli_advise
 from harness.studies.command_levels import table
-from harness.studies.tried import Tried
+from harness.studies.search_result import TriedCandidate
 from tests.kit import Capture
 
 MNIST = "zoo/mnist-small-op12"
@@ -61,12 +69,12 @@ def test_levels_as_json(capsys: Capture) -> None:
 @pytest.fixture
 def interrupt_after(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Have Ctrl-C pressed once so many candidates were tried: the whole search would take too long here."""
-    shown: list[Tried] = []
+    shown: list[TriedCandidate] = []
 
     def after(count: int) -> None:
         show = cli_advise.show_tried
 
-        def show_then_interrupt(one: Tried) -> None:
+        def show_then_interrupt(one: TriedCandidate) -> None:
             show(one)
             shown.append(one)
             if len(shown) == count:
@@ -137,10 +145,10 @@ def test_a_wrong_argument_is_two_lines(arguments: tuple[str, ...], says: str, ca
 
 
 def test_a_provider_makes_a_matrix_with_its_options() -> None:
-    request = Request(provider=CPU, options=["x=1"], device=["type=CPU"])
+    request = ProviderRequest(provider=CPU, options=["x=1"], device=["type=CPU"])
     with pytest.raises(UsageError, match="--option x"):
         wanted_matrix(request)
-    matrix = wanted_matrix(Request(provider=CPU, device=["type=CPU"]))
+    matrix = wanted_matrix(ProviderRequest(provider=CPU, device=["type=CPU"]))
     (target,) = matrix.targets
     assert (target.name, target.device) == ("cpu", {"type": "CPU"})
 
@@ -153,7 +161,7 @@ def test_axes_of_a_matrix_become_those_of_its_targets(tmp_path: Path) -> None:
         'axes = { "option.b" = ["3"] }\n',
         encoding="utf-8",
     )
-    matrix = wanted_matrix(Request(provider=str(file)))
+    matrix = wanted_matrix(ProviderRequest(provider=str(file)))
     assert matrix.axes == {}
     assert matrix.targets[0].axes == {"option.a": ("1", "2"), "option.b": ("3",)}
 
@@ -171,15 +179,15 @@ def test_a_model_that_onnxruntime_refuses_has_no_graph(capsys: Capture, tmp_path
 
 def test_hostile_names_stay_in_their_place() -> None:
     name = "Ev\x1b[31mil\nrow\u202e" + "x" * 100
-    operator = Operator(name, name)
-    step = Step(
+    operator = OperatorType(name, name)
+    step = LevelStep(
         level="basic",
         form="onnx",
         nodes=1,
         against="model",
-        changes=(Change(kind="fused", before=((operator, 2),), after=((operator, 1),), times=1),),
+        changes=(GraphChange(kind="fused", before=((operator, 2),), after=((operator, 1),), times=1),),
     )
-    share = Share(verdict=Verdict.ERROR, reason=name)
+    share = TargetShare(verdict=Verdict.ERROR, reason=name)
     found = Levels(
         model=name,
         opsets={name: 1},

@@ -63,7 +63,7 @@ def test_a_run_names_the_machine(rack: Path, capsys: pytest.CaptureFixture[str])
 def test_doctor_tries_each_place(
     rack: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.studies.doctor.installed_plugins", lambda _catalog: ())
+    monkeypatch.setattr("harness.studies.usable_providers.installed_plugins", lambda _catalog: ())
     assert main(["doctor", str(rack / "rack.toml"), "--json"]) == 0
     rows = {row["target"]: row for row in json.loads(capsys.readouterr().out) if row.get("target")}
     assert list(rows) == ["far at board-1", "far at board-2", "far at board-3"]

@@ -6,8 +6,8 @@ import pytest
 
 from harness.cli import main
 from harness.profiles import profile as profiles
-from harness.profiles.archive import read_archive, write_archive
 from harness.profiles.profile import load_profile, profile_labels, profiles_folder
+from harness.profiles.profile_archive import read_profile_archive, write_archive
 from tests.kit import Capture
 
 
@@ -79,7 +79,7 @@ def test_an_altered_archive_is_not_exported(
     folder = tmp_path / "matrices" / "profiles"
     folder.mkdir(parents=True)
     (folder / "qdq@1.json").write_bytes((shipped / "qdq@1.json").read_bytes())
-    files = read_archive((shipped / "qdq@1.zip").read_bytes())
+    files = read_profile_archive((shipped / "qdq@1.zip").read_bytes())
     golden = next(name for name in files if name.endswith("output_0.pb"))
     files[golden] = files[golden][:-1] + bytes([files[golden][-1] ^ 1])
     (folder / "qdq@1.zip").write_bytes(write_archive(files))

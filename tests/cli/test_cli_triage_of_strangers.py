@@ -17,7 +17,7 @@ from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.prepare import prepare
-from harness.fuzz.state import planned_cells
+from harness.fuzz.fuzz_state import planned_cells
 from harness.plan.matrix import Matrix
 from harness.run.own_runs import KEY, own_info, write_info
 from harness.run.run_folder import RunFolder

@@ -11,7 +11,7 @@ from msgspec import inspect
 from harness.cli.gate_policy import FlakyTable, load_gate_policy
 from harness.core.structure import expected
 from harness.plan.selector import SelectorTable
-from harness.report.gate import Enter, Limits
+from harness.report.gate import Enter, GateLimits
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -44,7 +44,7 @@ def _meaning(kind: inspect.Type) -> str:
     return str((kind.extra_json_schema or {})["description"])
 
 
-@pytest.mark.parametrize("table", [Limits, Enter, FlakyTable], ids=lambda table: table.__name__)
+@pytest.mark.parametrize("table", [GateLimits, Enter, FlakyTable], ids=lambda table: table.__name__)
 def test_every_key_is_in_the_reference(table: type[msgspec.Struct]) -> None:
     page = (DOCS / "reference" / "diff.md").read_text(encoding="utf-8").splitlines()
     assert [row for row in rows(table) if row not in page] == []

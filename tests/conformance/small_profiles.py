@@ -13,14 +13,14 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.conformance.verify.frozen import FrozenCase, frozen_cases
-from harness.profiles.archive import write_archive
+from harness.conformance.verify.frozen_cases import FrozenCase, frozen_cases
 from harness.profiles.case_files import digests_of, noise_file
-from harness.profiles.profile import CORE, Feature, Profile, ProfileCase, Rules, encode_profile
+from harness.profiles.profile import CORE, Feature, Profile, ProfileCase, ProfileRules, encode_profile
+from harness.profiles.profile_archive import write_archive
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
 
-RULES = Rules(
+RULES = ProfileRules(
     tolerances={"float32": (1e-4, 1e-5), "float16": (1e-3, 2.5e-3)}, noise_rms=3.0, noise_max=32.0, steps=1.0
 )
 SHAPE = (4, 16)

@@ -12,18 +12,17 @@ import msgspec
 import numpy as np
 
 from harness.conformance.attestation import attestation_of
-from harness.conformance.environment import environment_of
-from harness.conformance.level import result_of
+from harness.conformance.level import profile_result
 from harness.conformance.profile_matrix import profile_matrix
 from harness.conformance.signing import ssh_sign
 from harness.conformance.submission import (
     ATTESTATION,
     LOG,
-    RECORDS,
-    RUN,
-    SCHEMA,
     SSH_SIGNATURE,
     STATEMENT,
+    STATEMENT_SCHEMA,
+    SUBMITTED_RECORDS,
+    SUBMITTED_RUN,
     WAIVERS,
     Harness,
     Product,
@@ -32,10 +31,11 @@ from harness.conformance.submission import (
     Waiver,
     encode_part,
 )
+from harness.conformance.submitted_environment import submitted_environment_of
 from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.cell_end import CellEnd
 from harness.core.compare import compare
 from harness.core.decide import decide
-from harness.core.ended import Ended
 from harness.core.facts import Placement
 from harness.core.noise import NoiseRule
 from harness.core.output_metrics import OutputMetrics
@@ -114,7 +114,7 @@ def placement_of(on_ep: dict[str, int], on_cpu: dict[str, int]) -> Placement:
 
 def refused(record: Record) -> Record:
     """Return the record of a model that the provider refuses cleanly."""
-    ended = Ended(how="raised", message="NotImplemented: no MatMul", kind="NotImplemented")
+    ended = CellEnd(how="raised", message="NotImplemented: no MatMul", kind="NotImplemented")
     record = changed(
         record,
         ended=ended,
@@ -208,16 +208,18 @@ class Draft:
 
     def files(self, key: Path | None = None) -> dict[str, bytes]:
         """Return the files: consistent with the records, attested, and signed if there is a key."""
-        result = result_of(self.profile, self._known_claims(), self.records)
+        result = profile_result(self.profile, self._known_claims(), self.records)
         reference = ProfileRef(
             label=self.profile.label, digest=self.profile.digest, archive=self.profile.archive
         )
         statement = self.statement(
             Statement(
-                schema=SCHEMA,
+                schema=STATEMENT_SCHEMA,
                 created=NOW.isoformat(),
                 product=Product(vendor="Vendor", name="EP", version="2.7.0"),
-                environment=environment_of(self.provider, self.fingerprint | {"providers": [self.provider]}),
+                environment=submitted_environment_of(
+                    self.provider, self.fingerprint | {"providers": [self.provider]}
+                ),
                 harness=Harness(version="0.1.0", sources="e" * 64),
                 profile=reference,
                 claims=self.claims,
@@ -242,8 +244,8 @@ class Draft:
         run = self.run(run)
         files = {
             STATEMENT: encode_part(statement),
-            RECORDS: b"".join(encode_record(record) + b"\n" for record in self.records),
-            RUN: msgspec.json.encode(run),
+            SUBMITTED_RECORDS: b"".join(encode_record(record) + b"\n" for record in self.records),
+            SUBMITTED_RUN: msgspec.json.encode(run),
             LOG: b"done\n",
         }
         if self.waivers:

@@ -6,7 +6,7 @@ import json
 import msgspec
 
 from harness.conformance.attestation import Attestation, attestation_of
-from harness.conformance.level import result_of
+from harness.conformance.level import profile_result
 from harness.conformance.submission import ProfileRef, encode_part
 from harness.core.verdict import Verdict
 from tests.conformance.test_level import case, profile, record
@@ -15,7 +15,7 @@ from tests.conformance.test_level import case, profile, record
 def test_the_form_is_that_of_in_toto() -> None:
     of = profile(case("a/h", "float16"), case("a/w"), case("a/x"), case("a/y"), case("a/z"))
     verdicts = {"a/h": Verdict.CRASH, "a/w": Verdict.FALLBACK, "a/x": Verdict.PASS, "a/y": Verdict.MISMATCH}
-    result = result_of(of, (), [record(name, verdict) for name, verdict in verdicts.items()])
+    result = profile_result(of, (), [record(name, verdict) for name, verdict in verdicts.items()])
     ref = ProfileRef(label="tiny@1", digest="1" * 64, archive="2" * 64)
     made = attestation_of({"run.json": b"r", "logs/run.txt": b"l"}, ref, result)
     content = encode_part(made)

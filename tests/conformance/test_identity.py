@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import harness
-from harness.conformance.identity import sources_digest
+from harness.conformance.harness_identity import sources_digest
 
 ASK = """
 import json, msgspec
-from harness.conformance.identity import this_harness
+from harness.conformance.harness_identity import this_harness
 print(json.dumps(msgspec.to_builtins(this_harness())))
 """
 PACKAGE = Path(harness.__file__).parent

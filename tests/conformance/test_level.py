@@ -5,15 +5,15 @@ import itertools
 import msgspec
 import pytest
 
-from harness.conformance.level import CaseResult, Standing, case_label, result_of
+from harness.conformance.level import CaseResult, Standing, case_label, profile_result
 from harness.conformance.submission import Level, Totals
 from harness.core.record import Record
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Verdict
-from harness.profiles.profile import CORE, Feature, Profile, ProfileCase, Rules
+from harness.profiles.profile import CORE, Feature, Profile, ProfileCase, ProfileRules
 from tests.kit import bare_record
 
-RULES = Rules(tolerances={"float32": (1e-4, 1e-5)}, noise_rms=16.0, noise_max=64.0, steps=1.0)
+RULES = ProfileRules(tolerances={"float32": (1e-4, 1e-5)}, noise_rms=16.0, noise_max=64.0, steps=1.0)
 FEATURES = (Feature(name="io_binding", meaning="bound"), Feature(name="float16", meaning="half"))
 
 EXPECTED = {
@@ -82,7 +82,7 @@ def test_one_required_case_decides(verdict: Verdict) -> None:
         Standing.OPEN: Level.NOT,
     }
     of = profile(case("a/x"), case("a/y"))
-    result = result_of(of, (), [record("a/x", Verdict.PASS), record("a/y", verdict)])
+    result = profile_result(of, (), [record("a/x", Verdict.PASS), record("a/y", verdict)])
     assert result.level is levels[standing_of(verdict)]
     assert result.missing == (() if verdict is Verdict.PASS else ("a/y",))
     assert result.features[CORE].cases == 2
@@ -92,7 +92,7 @@ def test_one_required_case_decides(verdict: Verdict) -> None:
 def test_the_worse_of_two_verdicts_decides(one: Verdict, other: Verdict) -> None:
     def level(*verdicts: Verdict) -> Level:
         names = [f"a/{index}" for index, _ in enumerate(verdicts)]
-        return result_of(profile(*map(case, names)), (), map(record, names, verdicts)).level
+        return profile_result(profile(*map(case, names)), (), map(record, names, verdicts)).level
 
     worst = max([level(one), level(other)], key=list(Level).index)
     assert level(one, other) is level(other, one) is worst
@@ -102,10 +102,10 @@ def test_the_worse_of_two_verdicts_decides(one: Verdict, other: Verdict) -> None
 def test_a_feature_counts_only_if_it_is_claimed(verdict: Verdict) -> None:
     of = profile(case("a/x"), case("a/h", "float16"))
     records = [record("a/x", Verdict.PASS), record("a/h", verdict)]
-    without = result_of(of, (), records)
+    without = profile_result(of, (), records)
     assert without.level is Level.CONFORMANT
     assert without.missing == ()
-    claimed = result_of(of, ("float16",), records)
+    claimed = profile_result(of, ("float16",), records)
     assert (claimed.level is Level.CONFORMANT) == (verdict is Verdict.PASS)
     assert claimed.missing == (() if verdict is Verdict.PASS else ("a/h",))
     assert without.features == claimed.features
@@ -115,8 +115,8 @@ def test_features_at_once_count_if_each_is_claimed() -> None:
     both = Feature(name="float16+io_binding", meaning="half, bound")
     of = msgspec.structs.replace(profile(case("a/x"), case("a/b", both.name)), features=(*FEATURES, both))
     records = [record("a/x", Verdict.PASS), record("a/b", Verdict.MISMATCH)]
-    assert result_of(of, ("float16",), records).level is Level.CONFORMANT
-    assert result_of(of, ("io_binding", "float16"), records).missing == ("a/b",)
+    assert profile_result(of, ("float16",), records).level is Level.CONFORMANT
+    assert profile_result(of, ("io_binding", "float16"), records).missing == ("a/b",)
     assert of.closed(("float16", "io_binding")) == {"float16", "io_binding", both.name}
     assert of.closed((both.name,)) == {both.name}
 
@@ -125,7 +125,7 @@ def test_totals_are_in_the_order_of_the_profile() -> None:
     of = profile(
         case("a/h", "float16"), case("a/x"), case("a/x", "io_binding", "io_binding"), case("a/y"), case("a/z")
     )
-    result = result_of(
+    result = profile_result(
         of,
         ("io_binding",),
         [
@@ -154,23 +154,25 @@ def test_totals_are_in_the_order_of_the_profile() -> None:
 
 
 def test_a_feature_without_cases_is_listed() -> None:
-    result = result_of(profile(case("a/x")), (), [record("a/x", Verdict.PASS)])
+    result = profile_result(profile(case("a/x")), (), [record("a/x", Verdict.PASS)])
     assert result.features["float16"] == Totals(cases=0, passed=0, missing=0, failed=0, open=0)
 
 
 def test_two_records_of_a_case_leave_it_open() -> None:
-    result = result_of(profile(case("a/x")), (), [record("a/x", Verdict.PASS)] * 2)
+    result = profile_result(profile(case("a/x")), (), [record("a/x", Verdict.PASS)] * 2)
     assert (result.level, result.missing) == (Level.NOT, ("a/x",))
 
 
 def test_records_of_other_cases_do_not_count() -> None:
-    result = result_of(profile(case("a/x")), (), [record("a/x", Verdict.PASS), record("a/q", Verdict.CRASH)])
+    result = profile_result(
+        profile(case("a/x")), (), [record("a/x", Verdict.PASS), record("a/q", Verdict.CRASH)]
+    )
     assert (result.level, result.features[CORE].cases) == (Level.CONFORMANT, 1)
 
 
 def test_a_claim_must_be_a_feature_of_the_profile() -> None:
     with pytest.raises(ValueError, match="tiny@1 has no feature 'flaot16'"):
-        result_of(profile(case("a/x")), ("flaot16",), [])
+        profile_result(profile(case("a/x")), ("flaot16",), [])
 
 
 def test_a_label_names_a_scenario_that_is_not_plain() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.conformance.look_alikes import LOOK_ALIKES
-from harness.conformance.names import as_read, same_name
+from harness.conformance.lookalike_names import as_read, same_name
 
 
 @pytest.mark.parametrize(

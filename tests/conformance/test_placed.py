@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 import pytest
 
-from harness.conformance.verify.placed import placement_faults
+from harness.conformance.verify.placement_check import placement_faults
 from harness.core.facts import Placement
 
 CPU = "CPUExecutionProvider"

@@ -7,14 +7,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.conformance.environment import environment_of, version_of
-from harness.conformance.scrub import scrubbed, without_folders
 from harness.conformance.submission import Level, Statement, statement_schema
-from harness.conformance.submit import Claim, Finished, submission_of
+from harness.conformance.submission_scrub import scrubbed, without_folders
+from harness.conformance.submit import Claim, ProfileRun, submission_of
+from harness.conformance.submitted_environment import submitted_environment_of, version_of
 from harness.core.record import Record, decode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Verdict
-from harness.profiles.profile import Feature, Profile, ProfileCase, Rules
+from harness.profiles.profile import Feature, Profile, ProfileCase, ProfileRules
 from tests.kit import bare_record
 
 NOW = dt.datetime(2026, 11, 25, 12, tzinfo=dt.UTC)
@@ -29,7 +29,7 @@ def profile() -> Profile:
         title="",
         about="",
         archive="a" * 64,
-        rules=Rules(tolerances={"float32": (1e-4, 1e-5)}, noise_rms=3, noise_max=32, steps=1),
+        rules=ProfileRules(tolerances={"float32": (1e-4, 1e-5)}, noise_rms=3, noise_max=32, steps=1),
         features=(),
         cases=tuple(
             ProfileCase(
@@ -44,9 +44,9 @@ def record(name: str, verdict: Verdict = Verdict.PASS) -> Record:
     return bare_record(name, verdict, suite="tiny-1", artifacts="artifacts/0123")
 
 
-def finished(*records: Record, fingerprint: dict[str, Any] | None = None) -> Finished:
+def finished(*records: Record, fingerprint: dict[str, Any] | None = None) -> ProfileRun:
     targets = {"ep": fingerprint or {"onnxruntime": "1.31.1"}}
-    return Finished(
+    return ProfileRun(
         target="ep",
         provider="AcmeExecutionProvider",
         info=RunInfo(
@@ -105,7 +105,7 @@ def test_the_environment_is_that_of_the_agent() -> None:
         "drivers": {"acme": "7"},
         "devices": [{"device": {"type": "NPU", "vendor": "Acme"}, "metadata": {"name": "N\u202e1"}}] * 2,
     }
-    found = environment_of("AcmeExecutionProvider", fingerprint)
+    found = submitted_environment_of("AcmeExecutionProvider", fingerprint)
     assert found.devices == ("NPU Acme N\\u202e1",)
     assert found.provider_options == {"config": "c.json"}
     assert found.libraries == {"libacme.so": "ab"}
@@ -116,7 +116,7 @@ def test_the_environment_is_that_of_the_agent() -> None:
 
 
 def test_an_agent_that_never_answered_leaves_the_environment_empty() -> None:
-    found = environment_of("AcmeExecutionProvider", {})
+    found = submitted_environment_of("AcmeExecutionProvider", {})
     assert (found.onnxruntime, found.libraries, found.devices) == ("", {}, ())
     assert version_of(found, {}) == "unknown"
 
@@ -128,12 +128,12 @@ def test_a_bare_library_has_the_version_that_it_tells(metadata: dict[str, str], 
         "plugin": {"library": "/opt/acme/lib/libacme.so", "version": ""},
         "devices": [{"device": {"type": "NPU"}, "metadata": metadata}],
     }
-    assert version_of(environment_of("AcmeExecutionProvider", fingerprint), fingerprint) == version
+    assert version_of(submitted_environment_of("AcmeExecutionProvider", fingerprint), fingerprint) == version
 
 
 def test_a_browser_tells_the_version_of_its_package() -> None:
     fingerprint = {"browser": "156", "packages": {"onnxruntime-web": "1.30.0"}, "onnxruntime": "1.29"}
-    found = environment_of("WebGpuExecutionProvider", fingerprint)
+    found = submitted_environment_of("WebGpuExecutionProvider", fingerprint)
     assert found.runtime == "browser"
     assert version_of(found, fingerprint) == "1.30.0"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.conformance.verify.against import leaf_faults
-from harness.conformance.verify.figures import figure_faults
-from harness.conformance.verify.frozen import FrozenLeaf, frozen_leaf
+from harness.conformance.verify.figures_check import figure_faults
+from harness.conformance.verify.frozen_cases import FrozenLeaf, frozen_leaf
 from harness.core.compare import compare
 from harness.core.noise import NoiseRule
 from harness.core.output_kind import Quantized

@@ -9,14 +9,22 @@ import msgspec
 import pytest
 
 from harness.conformance.attestation import Attestation
-from harness.conformance.submission import ATTESTATION, LOG, RECORDS, RUN, STATEMENT, WAIVERS, Statement
-from harness.conformance.verify.verify import Verification, verify
+from harness.conformance.submission import (
+    ATTESTATION,
+    LOG,
+    STATEMENT,
+    SUBMITTED_RECORDS,
+    SUBMITTED_RUN,
+    WAIVERS,
+    Statement,
+)
+from harness.conformance.verify.verification import Verification, verify_submissions
 from harness.core.facts import Placement
 from harness.core.noise import NoiseLimits
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import Record
 from harness.core.run_info import PlaceInfo, RunInfo, ShardInfo
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.selector import Selector
 from harness.plan.target import Runtime, Target
 from harness.plan.tolerance_entry import ToleranceEntry
@@ -34,7 +42,7 @@ from tests.conformance.submissions import (
 )
 from tests.conformance.test_verify_tampered import WAIVER
 
-DOC = Path(__file__).parents[2] / "docs" / "reference" / "verify.md"
+DOC = Path(__file__).parents[2] / "docs" / "reference" / "verify_submissions.md"
 
 _TARGET = r"run\.json\.matrix\.targets\[0\]\."
 _AGENT = r"run\.json\.targets\.ep\."
@@ -83,18 +91,21 @@ def cases() -> Iterator[tuple[str, dict[str, bytes]]]:
         setattr(made, "after" if name == ATTESTATION else "raw", lambda new: new.update({name: content}))
         return made.files()
 
-    whole = {STATEMENT: Statement, RUN: RunInfo, ATTESTATION: Attestation}
+    whole = {STATEMENT: Statement, SUBMITTED_RUN: RunInfo, ATTESTATION: Attestation}
     for name, form in whole.items():
         for path, value in changes(json.loads(files[name]), form):
             yield f"{name}{path[1:]}", again(name, msgspec.json.encode(value))
-    run = json.loads(files[RUN])
+    run = json.loads(files[SUBMITTED_RUN])
     for path, value in changes(run["matrix"], Matrix):
-        yield f"{RUN}.matrix{path[1:]}", again(RUN, msgspec.json.encode({**run, "matrix": value}))
-    lines = files[RECORDS].splitlines()
+        yield (
+            f"{SUBMITTED_RUN}.matrix{path[1:]}",
+            again(SUBMITTED_RUN, msgspec.json.encode({**run, "matrix": value})),
+        )
+    lines = files[SUBMITTED_RECORDS].splitlines()
     for at, line in enumerate(lines):
         for path, value in changes(json.loads(line), Record):
             other = [*lines[:at], msgspec.json.encode(value), *lines[at + 1 :]]
-            yield f"record{path[1:]}", again(RECORDS, b"".join(each + b"\n" for each in other))
+            yield f"record{path[1:]}", again(SUBMITTED_RECORDS, b"".join(each + b"\n" for each in other))
     yield LOG, again(LOG, b"something else\n")
     yield WAIVERS, again(WAIVERS, files[WAIVERS] + b"# more\n")
 
@@ -102,7 +113,7 @@ def cases() -> Iterator[tuple[str, dict[str, bytes]]]:
 def verified(folder: Path, files: list[dict[str, bytes]]) -> tuple[Verification, ...]:
     folder.mkdir()
     paths = [write_folder(each, folder / f"s{index:04}") for index, each in enumerate(files)]
-    return verify(paths, now=NOW, profiles=write_profile(folder / "profiles", tiny_profile(4)))
+    return verify_submissions(paths, now=NOW, profiles=write_profile(folder / "profiles", tiny_profile(4)))
 
 
 def is_found(one: Verification) -> bool:
@@ -156,7 +167,7 @@ NINE: dict[str, tuple[Callable[[Matrix], Matrix], str, str]] = {
         "matrix",
         "refused",
     ),
-    "another suite": (whole_with(models=Models(suites=("onnx-node",))), "matrix", "refused"),
+    "another suite": (whole_with(models=ModelSelection(suites=("onnx-node",))), "matrix", "refused"),
     "no target": (whole_with(targets=()), "matrix", "refused"),
     "an agent by command": (target_with(runtime=Runtime(command="./mine")), "own-program", "marked"),
     "an interpreter of one's own": (

@@ -10,11 +10,11 @@ from markdown_it import MarkdownIt
 
 from harness.cli.main import main
 from harness.conformance.submission import SSH_SIGNATURE, STATEMENT, Level, Statement, Waiver
-from harness.conformance.verify.decided import verdict_findings
-from harness.conformance.verify.finding import KINDS
+from harness.conformance.verify.finding import FINDING_KINDS
 from harness.conformance.verify.plausible import plausibility_findings
-from harness.conformance.verify.text import markdown_of
-from harness.conformance.verify.verify import verify
+from harness.conformance.verify.verdict_check import verdict_findings
+from harness.conformance.verify.verification import verify_submissions
+from harness.conformance.verify.verification_text import markdown_of
 from harness.core.facts import CPU_PROVIDER
 from harness.core.record import Record
 from tests.conformance.small_profiles import RULES, golden_of, tiny_profile, write_profile
@@ -32,7 +32,7 @@ from tests.conformance.submissions import (
 )
 from tests.conformance.test_verify_tampered import WAIVER
 
-DOC = Path(__file__).parents[2] / "docs" / "reference" / "verify.md"
+DOC = Path(__file__).parents[2] / "docs" / "reference" / "verify_submissions.md"
 
 Edit = Callable[[Record], Record]
 LEVELS: dict[str, tuple[Edit, Level]] = {
@@ -59,7 +59,7 @@ def test_an_honest_submission(kind: str, claims: tuple[str, ...], form: str, tmp
     else:
         path = (write_zip if form == "zip" else write_folder)(draft.files(), tmp_path / f"s.{form}")
     profiles = write_profile(tmp_path / "profiles", tiny_profile())
-    (done,) = verify([path], signers=signers, now=NOW, profiles=profiles)
+    (done,) = verify_submissions([path], signers=signers, now=NOW, profiles=profiles)
     assert [one for one in done.findings if one.name != "no-signature"] == []
     assert (done.outcome, done.result and done.result.level) == ("verified", level)
 
@@ -67,7 +67,7 @@ def test_an_honest_submission(kind: str, claims: tuple[str, ...], form: str, tmp
 def test_an_honest_submission_of_the_cpu_provider_and_a_larger_profile(tmp_path: Path) -> None:
     profile = tiny_profile(200)
     path = write_folder(Draft(profile=profile, provider=CPU_PROVIDER).files(), tmp_path / "s")
-    (done,) = verify([path], now=NOW, profiles=write_profile(tmp_path / "profiles", profile))
+    (done,) = verify_submissions([path], now=NOW, profiles=write_profile(tmp_path / "profiles", profile))
     assert [one.name for one in done.findings] == ["no-signature"]
 
 
@@ -81,7 +81,9 @@ def test_a_refusal_of_a_case_at_another_precision() -> None:
 def test_a_zip_of_the_folder_itself(tmp_path: Path) -> None:
     files = {f"mine/{name}": content for name, content in Draft().files().items()}
     path = write_zip(files, tmp_path / "s.zip")
-    (done,) = verify([path], now=NOW, profiles=write_profile(tmp_path / "profiles", tiny_profile()))
+    (done,) = verify_submissions(
+        [path], now=NOW, profiles=write_profile(tmp_path / "profiles", tiny_profile())
+    )
     assert done.outcome == "verified"
 
 
@@ -89,7 +91,7 @@ def test_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = write_profile(tmp_path / "profiles", tiny_profile())
-    monkeypatch.setattr("harness.conformance.verify.verify.profiles_folder", lambda: folder)
+    monkeypatch.setattr("harness.conformance.verify.verification.profiles_folder", lambda: folder)
     draft = Draft()
     draft.statement = lambda s: changed(s, created="2026-01-01T00:00:00+00:00")
     write_folder(Draft().files(), tmp_path / "all" / "good")
@@ -113,7 +115,7 @@ def test_markup_of_a_submission_stays_text(tmp_path: Path) -> None:
         s, product=changed(s.product, vendor=evil), profile=changed(s.profile, label=evil)
     )
     path = write_folder(draft.files(), tmp_path / "s")
-    done = verify([path], now=NOW, profiles=write_profile(tmp_path / "profiles", tiny_profile()))
+    done = verify_submissions([path], now=NOW, profiles=write_profile(tmp_path / "profiles", tiny_profile()))
     tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(markdown_of(done))
     kinds = {child.type for token in tokens for child in token.children or ()}
     assert kinds <= {"text", "softbreak", "text_special"}
@@ -122,7 +124,7 @@ def test_markup_of_a_submission_stays_text(tmp_path: Path) -> None:
 
 def test_every_finding_is_documented() -> None:
     text = DOC.read_text("utf-8")
-    for name, kind in KINDS.items():
+    for name, kind in FINDING_KINDS.items():
         assert f"| `{name}` | {kind.weight} | {kind.meaning} |" in text
 
 

@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from harness.conformance.submission import SSH_SIGNATURE, STATEMENT
-from harness.conformance.verify.verify import Verification, verify
+from harness.conformance.verify.verification import Verification, verify_submissions
 from harness.core.record import Record
 from harness.publication.gather import gather
-from harness.publication.lines import lines_of
+from harness.publication.lines import product_lines
 from tests.conformance.small_profiles import tiny_profile, write_profile
 from tests.conformance.submissions import NOW, Draft, changed, new_key, write_folder
 
@@ -53,7 +53,7 @@ class Desk:
 
     def done(self) -> dict[str, Verification]:
         paths = sorted(self.folder.iterdir())
-        found = verify(paths, now=NOW + dt.timedelta(days=9), profiles=self.profiles)
+        found = verify_submissions(paths, now=NOW + dt.timedelta(days=9), profiles=self.profiles)
         return {one.name: one for one in found}
 
 
@@ -147,7 +147,7 @@ def test_a_line_of_the_index_belongs_to_its_signer(desk: Desk) -> None:
     for signers in (None, desk.signers):
         gathered = gather(desk.folder, now=now, signers=signers, profiles=desk.profiles)
         assert gathered.refused == ()
-        signed, other = lines_of(gathered.entries)
+        signed, other = product_lines(gathered.entries)
         days = [each.statement.created[8:10] for each in signed.of_profile("tiny@1")]
         assert days == ["26", "25"]
         (newest,) = signed.newest.values()

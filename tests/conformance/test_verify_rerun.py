@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from harness.conformance.environment import environment_of
 from harness.conformance.level import case_key
-from harness.conformance.verify.finding import KINDS, Finding, Weight
-from harness.conformance.verify.rerun import drawn_cases, other_fields, rerun_findings
+from harness.conformance.submitted_environment import submitted_environment_of
+from harness.conformance.verify.case_rerun import drawn_cases, other_fields, rerun_findings
+from harness.conformance.verify.finding import FINDING_KINDS, Finding, FindingWeight
 from harness.core.record import Record
 from tests.conformance.small_profiles import frozen_of, tiny_profile
 from tests.conformance.submissions import FINGERPRINT, PROVIDER, Draft, changed, fallen, refused, wrong
@@ -39,7 +39,7 @@ def test_the_same_results() -> None:
     keys = {case.key for case in drawn_cases(PROFILE, 0.25, 7)}
     (only,) = found([record for record in TOLD if case_key(record) in keys])
     assert only.name == "rerun-same"
-    assert only.weight is Weight.NOTED
+    assert only.weight is FindingWeight.NOTED
     assert "10 of 10 cases drawn with seed 7" in only.what
     assert "not that the submission's did" in only.what
 
@@ -48,12 +48,12 @@ def test_the_same_results() -> None:
 def test_another_verdict_here(edit: Any) -> None:
     first, last = found([edit(TOLD[0])])
     assert (first.name, first.where) == ("rerun", "suite/case_000")
-    assert first.weight is Weight.MARKED
+    assert first.weight is FindingWeight.MARKED
     assert "pass in the submission" in first.what
     assert last.what.startswith("0 of 1 cases")
     elsewhere, note = found([edit(TOLD[0])], other=("libraries", "devices"))
     assert elsewhere.name == "rerun-elsewhere"
-    assert elsewhere.weight is Weight.NOTED
+    assert elsewhere.weight is FindingWeight.NOTED
     assert "with other libraries, devices" in note.what
 
 
@@ -67,16 +67,16 @@ def test_errors_that_only_noise_separates(place: int) -> None:
 
 
 def test_what_of_an_environment_decides() -> None:
-    told = environment_of(PROVIDER, FINGERPRINT)
+    told = submitted_environment_of(PROVIDER, FINGERPRINT)
     assert other_fields(told, told) == ()
     assert other_fields(told, changed(told, platform="Windows-11", packages={})) == ()
     assert other_fields(told, changed(told, drivers={}, libraries={})) == ("libraries", "drivers")
 
 
 def test_the_kinds_of_a_rerun() -> None:
-    weights = {name: kind.weight for name, kind in KINDS.items() if name.startswith("rerun")}
+    weights = {name: kind.weight for name, kind in FINDING_KINDS.items() if name.startswith("rerun")}
     assert weights == {
-        "rerun": Weight.MARKED,
-        "rerun-elsewhere": Weight.NOTED,
-        "rerun-same": Weight.NOTED,
+        "rerun": FindingWeight.MARKED,
+        "rerun-elsewhere": FindingWeight.NOTED,
+        "rerun-same": FindingWeight.NOTED,
     }

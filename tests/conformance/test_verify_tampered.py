@@ -14,19 +14,19 @@ import pytest
 from harness.conformance.submission import (
     ATTESTATION,
     LOG,
-    RECORDS,
-    RUN,
     SSH_SIGNATURE,
     STATEMENT,
+    SUBMITTED_RECORDS,
+    SUBMITTED_RUN,
     WAIVERS,
     Level,
     Waiver,
 )
-from harness.conformance.verify.finding import KINDS, Weight
-from harness.conformance.verify.verify import MOST_FINDINGS, Verification, verify
+from harness.conformance.verify.finding import FINDING_KINDS, FindingWeight
+from harness.conformance.verify.verification import MOST_FINDINGS, Verification, verify_submissions
 from harness.core.output_metrics import Noise, OutputDetails
 from harness.core.record import Record
-from harness.core.reference import Adjudication, ReferenceCheck
+from harness.core.reference_answer import Adjudication, ReferenceCheck
 from harness.core.verdict import Family, Verdict
 from tests.conformance.small_profiles import tiny_profile, write_profile
 from tests.conformance.submissions import (
@@ -50,7 +50,7 @@ WAIVER = Waiver(
 
 def verified(path: Path, tmp_path: Path, signers: Path | None = None) -> Verification:
     profiles = write_profile(tmp_path / "profiles", tiny_profile())
-    (done,) = verify([path], signers=signers, now=NOW, profiles=profiles)
+    (done,) = verify_submissions([path], signers=signers, now=NOW, profiles=profiles)
     return done
 
 
@@ -60,7 +60,7 @@ def names(done: Verification) -> set[str]:
 
 def expect(done: Verification, name: str) -> None:
     assert name in names(done), done.findings
-    assert KINDS[name].weight is not Weight.NOTED
+    assert FINDING_KINDS[name].weight is not FindingWeight.NOTED
     assert done.outcome != "verified"
 
 
@@ -219,7 +219,7 @@ def test_an_edited_record(kind: str, tmp_path: Path) -> None:
     expect(verified(write_folder(draft_of(edit).files(), tmp_path / "s"), tmp_path), name)
 
 
-def replaced(old: bytes, new: bytes, file: str = RECORDS) -> Callable[[dict[str, bytes]], None]:
+def replaced(old: bytes, new: bytes, file: str = SUBMITTED_RECORDS) -> Callable[[dict[str, bytes]], None]:
     def edit(files: dict[str, bytes]) -> None:
         assert old in files[file]
         files[file] = files[file].replace(old, new, 1)
@@ -240,18 +240,27 @@ RAW_EDITS: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "thousands of digits": (replaced(b'"attempt":1', b'"attempt":' + b"9" * 9000), "not-json"),
     "unknown field": (replaced(b'"schema":1', b'"schema":1,"note":"trust me"'), "other-form"),
     "BOM": (replaced(b'{"schema"', b'\xef\xbb\xbf{"schema"'), "not-json"),
-    "trailing garbage": (lambda files: files.__setitem__(RECORDS, files[RECORDS] + b"garbage\n"), "not-json"),
-    "CRLF": (lambda files: files.__setitem__(RECORDS, files[RECORDS].replace(b"\n", b"\r\n")), "not-json"),
+    "trailing garbage": (
+        lambda files: files.__setitem__(SUBMITTED_RECORDS, files[SUBMITTED_RECORDS] + b"garbage\n"),
+        "not-json",
+    ),
+    "CRLF": (
+        lambda files: files.__setitem__(SUBMITTED_RECORDS, files[SUBMITTED_RECORDS].replace(b"\n", b"\r\n")),
+        "not-json",
+    ),
     "not UTF-8": (replaced(b'"golden":"profile"', b'"golden":"\xff"'), "not-json"),
-    "deep nesting": (put(RUN, b"[" * 100_000 + b"]" * 100_000), "not-json"),
-    "giant line": (put(RUN, b'"' + b"x" * (9 << 20) + b'"'), "not-json"),
+    "deep nesting": (put(SUBMITTED_RUN, b"[" * 100_000 + b"]" * 100_000), "not-json"),
+    "giant line": (put(SUBMITTED_RUN, b'"' + b"x" * (9 << 20) + b'"'), "not-json"),
     "empty statement": (put(STATEMENT, b""), "not-json"),
     "statement is a list": (put(STATEMENT, b"[]"), "other-form"),
-    "no last newline": (lambda files: files.__setitem__(RECORDS, files[RECORDS][:-1]), "not-json"),
+    "no last newline": (
+        lambda files: files.__setitem__(SUBMITTED_RECORDS, files[SUBMITTED_RECORDS][:-1]),
+        "not-json",
+    ),
     "wrong type": (replaced(b'"attempt":1', b'"attempt":"1"'), "other-form"),
-    "run of other cells": (replaced(b'"cells":8', b'"cells":9', RUN), "run"),
-    "run not complete": (replaced(b'"complete":true', b'"complete":false', RUN), "run"),
-    "other onnxruntime": (replaced(b"1.31.1", b"1.30.0", RUN), "other-environment"),
+    "run of other cells": (replaced(b'"cells":8', b'"cells":9', SUBMITTED_RUN), "run"),
+    "run not complete": (replaced(b'"complete":true', b'"complete":false', SUBMITTED_RUN), "run"),
+    "other onnxruntime": (replaced(b"1.31.1", b"1.30.0", SUBMITTED_RUN), "other-environment"),
     "waivers that are not stated": (
         put(WAIVERS, b'[[waiver]]\ncase="*"\nissue="https://x.y/1"\nexpires=2027-01-01\nwords="w"\n'),
         "waivers",
@@ -272,7 +281,7 @@ AFTER_EDITS: dict[str, tuple[Callable[[dict[str, bytes]], object], str]] = {
     "log edited": (put(LOG, b"all fine\n"), "digest"),
     "record edited": (replaced(b'"attempt":1', b'"attempt":2'), "digest"),
     "no attestation": (lambda files: files.pop(ATTESTATION), "not-a-submission"),
-    "no records": (lambda files: files.pop(RECORDS), "not-a-submission"),
+    "no records": (lambda files: files.pop(SUBMITTED_RECORDS), "not-a-submission"),
     "waivers added": (put(WAIVERS, b""), "not-attested"),
     "subject of no file": (
         replaced(b'"name": "run.json"', b'"name": "ran.json"', ATTESTATION),
@@ -356,7 +365,9 @@ def test_an_error_called_noise(fields: dict[str, Any], tmp_path: Path) -> None:
 @pytest.mark.parametrize("devices", [[1], {"a": 1}, "NPU", [{"device": 3}]])
 def test_a_hostile_fingerprint(devices: object, tmp_path: Path) -> None:
     draft = Draft()
-    draft.raw = replaced(msgspec.json.encode(FINGERPRINT["devices"]), msgspec.json.encode(devices), RUN)
+    draft.raw = replaced(
+        msgspec.json.encode(FINGERPRINT["devices"]), msgspec.json.encode(devices), SUBMITTED_RUN
+    )
     done = verified(write_folder(draft.files(), tmp_path / "s"), tmp_path)
     assert names(done) & {"run", "other-environment"}
     assert done.outcome == "refused"
@@ -457,12 +468,12 @@ def test_records_of_another_submission(tmp_path: Path) -> None:
     mine = write_folder(Draft().files(), tmp_path / "mine")
     again = write_zip(Draft().files(), tmp_path / "again.zip")
     profiles = write_profile(tmp_path / "profiles", tiny_profile())
-    for done in verify([mine, again], now=NOW, profiles=profiles):
+    for done in verify_submissions([mine, again], now=NOW, profiles=profiles):
         assert done.outcome == "verified"  # one submission that is there twice
     draft = Draft()
     draft.statement = lambda s: changed(s, product=changed(s.product, vendor="Another"))
     other = write_folder(draft.files(), tmp_path / "other")
-    for done in verify([mine, other], now=NOW, profiles=profiles):
+    for done in verify_submissions([mine, other], now=NOW, profiles=profiles):
         expect(done, "copied")
 
 
@@ -567,10 +578,10 @@ def test_many_entries_lines_waivers_and_stars_are_counted_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = Draft().files()
-    lines = write_folder({**files, RECORDS: b"\n" * (60 << 20)}, tmp_path / "lines")
+    lines = write_folder({**files, SUBMITTED_RECORDS: b"\n" * (60 << 20)}, tmp_path / "lines")
     expect(verified(lines, tmp_path), "too-large")
     many = tuple(changed(WAIVER, words=str(number)) for number in range(3))
-    monkeypatch.setattr("harness.conformance.verify.stated.MOST_WAIVERS", 2)
+    monkeypatch.setattr("harness.conformance.verify.statement_check.MOST_WAIVERS", 2)
     expect(verified(write_folder(Draft(waivers=many).files(), tmp_path / "many"), tmp_path), "waivers")
     stars = changed(WAIVER, case="*a" * 40 + "b")
     expect(verified(write_folder(Draft(waivers=(stars,)).files(), tmp_path / "stars"), tmp_path), "waivers")

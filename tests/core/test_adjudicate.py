@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.adjudicate import Named, adjudicate
-from harness.core.reference import Adjudication
+from harness.core.adjudicate import NamedOutputs, adjudicate
+from harness.core.reference_answer import Adjudication
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Map, Value, tensor
 from harness.core.value import Sequence as Items
@@ -24,7 +24,7 @@ def one(array: Any, dtype: type = np.float32) -> list[tuple[str, Value]]:
     return [("y", tensor(np.asarray(array).astype(dtype)))]
 
 
-def nearer(truth: Named, golden: Named, actual: Named) -> Adjudication | None:
+def nearer(truth: NamedOutputs, golden: NamedOutputs, actual: NamedOutputs) -> Adjudication | None:
     found = adjudicate(truth, golden, actual, table, BY)
     assert len(found) <= 1
     return found[0] if found else None
@@ -97,14 +97,14 @@ def test_a_lost_nan_is_never_nearer() -> None:
 def test_types_texts_and_missing_outputs_are_left_out() -> None:
     truth = one([1.0], np.float64)
     assert adjudicate(truth, one([1.5]), one([1.0], np.float16), table, BY) == ()
-    texts: Named = [("y", tensor(np.array(["a"])))]
+    texts: NamedOutputs = [("y", tensor(np.array(["a"])))]
     assert adjudicate(texts, texts, texts, table, BY) == ()
     assert adjudicate([], one([1.0]), one([1.0]), table, BY) == ()
     assert adjudicate([("y", None)], one([1.0]), one([1.0]), table, BY) == ()
 
 
 def test_parts_of_containers_have_a_row_each() -> None:
-    def outputs(number: float, dtype: type) -> Named:
+    def outputs(number: float, dtype: type) -> NamedOutputs:
         part = tensor(np.array([number], dtype))
         keys = tensor(np.array([1], np.int64))
         return [("s", Items(items=(part, part))), ("m", Map(keys=keys, values=part))]

@@ -15,7 +15,7 @@ from harness.core.agreement import (
     task_name,
 )
 from harness.core.agreement_default import default_boxes, default_tasks
-from harness.core.structure import Place
+from harness.core.structure import FilePlace
 from harness.core.value import Array, tensor
 
 
@@ -111,7 +111,7 @@ def test_boxes_by_default_need_scores() -> None:
 
 def problems(agree: object, *, modules: tuple[str, ...] | None = ("task",)) -> list[str]:
     finds = None if modules is None else modules.__contains__
-    return [str(one) for one in agree_problems(agree, Place("m.toml", "agree"), finds)]
+    return [str(one) for one in agree_problems(agree, FilePlace("m.toml", "agree"), finds)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness.core.agreement_kinds import KINDS, CannotAgreeError, Counted, Scores, counted
+from harness.core.agreement_kinds import KINDS, CannotAgreeError, Counted, Scores, count_answers
 from harness.core.value import Array, Floats, tensor
 
 NAN = float("nan")
@@ -17,7 +17,7 @@ def agree(kind: str, golden: object, actual: object, slack: Floats | None = None
     ours, theirs = (
         one if isinstance(one, np.ndarray) else np.array(one, np.float32) for one in (golden, actual)
     )
-    return counted(kind, Scores(golden=tensor(ours), actual=tensor(theirs), slack=slack))
+    return count_answers(kind, Scores(golden=tensor(ours), actual=tensor(theirs), slack=slack))
 
 
 @pytest.mark.parametrize("kind", ["top1", "argmax", "argmax:1"])

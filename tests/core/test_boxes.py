@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from harness.core.agreement_kinds import Counted
-from harness.core.boxes import Roles, are_boxes, are_rows, count_boxes, detections_of, overlaps, roles_of
+from harness.core.box_matching import (
+    Roles,
+    are_boxes,
+    are_rows,
+    count_boxes,
+    detections_of,
+    overlaps,
+    roles_of,
+)
 from harness.core.value import Array, tensor
 
 BOXES = np.array([[0, 0, 10, 10], [20, 20, 30, 30], [40, 40, 50, 60]], np.float32)

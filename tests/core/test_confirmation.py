@@ -9,7 +9,7 @@ from harness.core.decide import decide
 from harness.core.facts import Facts
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.reference import Adjudication, Reference, ReferenceCheck, ReferenceDistance
+from harness.core.reference_answer import Adjudication, Reference, ReferenceCheck, ReferenceDistance
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Verdict
 from tests.kit import placement_of

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.core.cell_end import CellEnd, OwnCpu
 from harness.core.decide import decide
-from harness.core.ended import Ended, OwnCpu
 from harness.core.facts import UNREPEATABLE, Facts, OtherCheck, Repeats
 from harness.core.judging import judging_of
-from harness.core.missing import USUAL, Need, missing
+from harness.core.missing import SHIPPED_POLICIES, Need, missing
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.reference import (
+from harness.core.reference_answer import (
     EXPECTED,
     REFERENCE,
     Adjudication,
@@ -23,7 +23,7 @@ from harness.core.reference import (
     ReferenceCheck,
     ReferenceDistance,
 )
-from harness.core.rules import FOR_OTHER_INPUTS, RULES, WORDS
+from harness.core.rules import FOR_OTHER_INPUTS, RULE_WORDS, RULES
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Phase, Verdict
 from tests.kit import decided_record, placement_of
@@ -70,7 +70,7 @@ def ended(how: Any, **fields: Any) -> Facts:
     own, converted = fields.pop("own", None), fields.pop("converted", False)
     phase, provider = fields.pop("phase", Phase.RUN), fields.pop("provider", "")
     beyond = fields.pop("beyond", "")
-    end = Ended(how=how, message="what happened", **fields)
+    end = CellEnd(how=how, message="what happened", **fields)
     return Facts(phase=phase, ended=end, own_cpu=own, converted=converted, provider=provider, beyond=beyond)
 
 
@@ -365,7 +365,7 @@ def test_a_draw_that_is_wrong_in_a_second_run_is_wrong_and_not_merely_different(
 
 
 def test_every_rule_has_its_words() -> None:
-    assert all(words.endswith(".") for words in WORDS.values())
+    assert all(words.endswith(".") for words in RULE_WORDS.values())
 
 
 ROWS = st.builds(
@@ -399,7 +399,7 @@ FACTS = st.builds(
     phase=st.sampled_from([None, *Phase]),
     ended=st.none()
     | st.builds(
-        Ended,
+        CellEnd,
         how=st.sampled_from(
             ["unavailable", "declared", "rejected", "raised", "died", "hung", "timed_out", "harness"]
         ),
@@ -422,7 +422,7 @@ FACTS = st.builds(
     reference_check=st.sampled_from([None, *(reference_check for _, reference_check, _ in HEARINGS)]),
 )
 POLICIES = st.sampled_from(
-    [*USUAL, Policy(), Policy(steps=1.0), Policy(precision="float16"), Policy(judge_by="table")]
+    [*SHIPPED_POLICIES, Policy(), Policy(steps=1.0), Policy(precision="float16"), Policy(judge_by="table")]
 )
 
 

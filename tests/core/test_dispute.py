@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.adjudicate import Named, adjudicate, reference_distances
+from harness.core.adjudicate import NamedOutputs, adjudicate, reference_distances
 from harness.core.compare import compare_all
 from harness.core.dispute import AgainstReference, Resolution, resolve
-from harness.core.judged import judge_rows
+from harness.core.judge_output import judge_rows
 from harness.core.policy import Policy
-from harness.core.reference import Adjudication
+from harness.core.reference_answer import Adjudication
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import tensor
 
@@ -27,7 +27,7 @@ def table(dtype: str) -> Tolerance:
     return default_tolerance(dtype, "float32")
 
 
-def named(dtype: type = np.float32, **arrays: Any) -> Named:
+def named(dtype: type = np.float32, **arrays: Any) -> NamedOutputs:
     return [(name, tensor(np.asarray(array).astype(dtype))) for name, array in arrays.items()]
 
 
@@ -36,7 +36,7 @@ def off(size: float) -> Any:
     return TRUTH * (1 + size * RANDOM.choice([-1.0, 1.0], TRUTH.shape))
 
 
-def checks(says: Named, golden: Named, actual: Named) -> dict[str, AgainstReference]:
+def checks(says: NamedOutputs, golden: NamedOutputs, actual: NamedOutputs) -> dict[str, AgainstReference]:
     names = [name for name, _ in golden]
     sides = [
         judge_rows(reference_distances(compare_all(says, of, table), names), Policy())

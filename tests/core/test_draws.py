@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from harness.core.compare import compare
-from harness.core.draws import (
+from harness.core.random_outputs import (
     Bernoulli,
-    Draw,
+    Distribution,
     Dropped,
     Multinomial,
     Normal,
@@ -27,7 +27,7 @@ LOGITS = np.log(np.array([[0.7, 0.2, 0.1], [0.1, 0.1, 0.8]]))
 DATA = np.linspace(-3, 3, 4001, dtype=np.float32)
 
 
-def draw(output_kind: Draw, size: int, seed: int) -> np.ndarray[Any, Any]:
+def draw(output_kind: Distribution, size: int, seed: int) -> np.ndarray[Any, Any]:
     random = np.random.default_rng(seed)
     match output_kind:
         case Uniform():
@@ -50,7 +50,7 @@ def cast(numbers: np.ndarray[Any, Any], dtype: str) -> Tensor:
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("size", [1, 2, 5, 24, 1000, 200_000])
 @pytest.mark.parametrize("output_kind", [UNIFORM, NORMAL, Uniform(low=0, high=1), Normal(mean=0, scale=1)])
-def test_right_generators_pass(output_kind: Draw, size: int, dtype: str) -> None:
+def test_right_generators_pass(output_kind: Distribution, size: int, dtype: str) -> None:
     for seed in range(1 if size > 1000 else 20):
         found = sampled(output_kind, cast(draw(output_kind, size, seed), dtype))
         assert found.misfit == "", seed
@@ -66,7 +66,7 @@ def test_right_generators_pass(output_kind: Draw, size: int, dtype: str) -> None
         Dropped(data=DATA, ratio=0.9, mask=True),
     ],
 )
-def test_right_choices_pass(output_kind: Draw) -> None:
+def test_right_choices_pass(output_kind: Distribution) -> None:
     for seed in range(50):
         assert sampled(output_kind, cast(draw(output_kind, 300, seed), "float32")).misfit == "", seed
 
@@ -99,7 +99,7 @@ def test_right_choices_pass(output_kind: Draw) -> None:
         (Dropped(data=DATA, ratio=0.9, mask=True), np.arange(4001) % 2, "ones too many"),
     ],
 )
-def test_wrong_ones_do_not(output_kind: Draw, numbers: Any, misfit: str) -> None:
+def test_wrong_ones_do_not(output_kind: Distribution, numbers: Any, misfit: str) -> None:
     assert misfit in sampled(output_kind, cast(np.asarray(numbers), "float32")).misfit
 
 

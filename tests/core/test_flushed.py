@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from harness.core.compare import compare_all
-from harness.core.flushed import flushed
-from harness.core.judged import judge_row
+from harness.core.judge_output import judge_row
 from harness.core.policy import Policy
+from harness.core.subnormals import flushed
 from harness.core.tolerance import DEFAULTS
 from harness.core.value import tensor
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from harness.core.compare import Comparison, compare_all
 from harness.core.decide import decide
-from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
 from harness.core.facts import Facts
-from harness.core.judged import judge_row
+from harness.core.judge_output import judge_row
 from harness.core.noise import NoiseRule
 from harness.core.output_kind import OutputKind, Quantized
 from harness.core.policy import Policy
 from harness.core.precise import judge_precision
+from harness.core.random_outputs import Bernoulli, Dropped, Multinomial, Normal, Uniform
 from harness.core.record import decode_record, encode_record
 from harness.core.spread import spread_of
 from harness.core.ties import Chosen

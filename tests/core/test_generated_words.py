@@ -1,6 +1,6 @@
 """Where generated text goes wrong, in words."""
 
-from harness.core.generated import Generated, Generation, disagreeing, where
+from harness.core.generation_figures import Generated, GenerationFigures, disagreeing, where
 
 
 def way(name: str, **fields: object) -> Generated:
@@ -12,20 +12,20 @@ def test_way_position_and_layer_are_named() -> None:
     earlier = way("chunks", first_bad=6, first_cache="present.0.key", cache_from=2)
     cache_only = way("rewind", first_cache="present.1.key", cache_from=4)
     good = way("at_once", kl=(0.0,))
-    assert where(Generation(ways=(good, wrong))) == (
+    assert where(GenerationFigures(ways=(good, wrong))) == (
         "way step: logits wrong from position 6 on, first in present.1.value; KL 0.83"
     )
-    assert where(Generation(ways=(earlier, wrong, cache_only))) == (
+    assert where(GenerationFigures(ways=(earlier, wrong, cache_only))) == (
         "way chunks: logits wrong from position 6 on, first in present.0.key from position 2 on"
         "; 2 other ways are wrong, too"
     )
-    assert where(Generation(ways=(cache_only,))) == (
+    assert where(GenerationFigures(ways=(cache_only,))) == (
         "way rewind: present.1.key wrong from position 4 on, the logits are right"
     )
-    assert where(Generation(ways=(good,))) == where(Generation()) == where(None) == ""
+    assert where(GenerationFigures(ways=(good,))) == where(GenerationFigures()) == where(None) == ""
 
 
 def test_ways_that_disagree_are_told_without_a_golden() -> None:
-    told = Generation(disagreements=("chunks differs from at_once from position 7 on",))
+    told = GenerationFigures(disagreements=("chunks differs from at_once from position 7 on",))
     assert disagreeing(told) == "way chunks differs from at_once from position 7 on"
-    assert disagreeing(Generation()) == disagreeing(None) == ""
+    assert disagreeing(GenerationFigures()) == disagreeing(None) == ""

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness.core.generation import (
-    Positions,
+from harness.core.noise import rms_limit
+from harness.core.policy import Policy
+from harness.core.position_comparison import (
+    ComparedPositions,
     agreement,
     bad_positions,
     divergence,
@@ -19,8 +21,6 @@ from harness.core.generation import (
     rms_of_worst,
     worst_position,
 )
-from harness.core.noise import rms_limit
-from harness.core.policy import Policy
 from harness.core.tolerance import Tolerance
 from harness.core.value import tensor
 
@@ -35,7 +35,7 @@ def drawn(seed: int = 0) -> Any:
     return np.random.default_rng(seed).normal(0, 4, (ROWS, POSITIONS, VOCABULARY)).astype(np.float32)
 
 
-def compared(golden: Any, actual: Any, spread: float | None = 1e-3) -> Positions:
+def compared(golden: Any, actual: Any, spread: float | None = 1e-3) -> ComparedPositions:
     noise = None if spread is None else np.full(golden.shape, spread)
     found = positions_of(tensor(golden), tensor(actual), noise, 1)
     assert found is not None

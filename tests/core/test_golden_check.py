@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core import wording
-from harness.core.adjudicate import Named, adjudicate, beyond_uncertainty, reference_distances
+from harness.core.adjudicate import NamedOutputs, adjudicate, beyond_uncertainty, reference_distances
 from harness.core.compare import compare_all
 from harness.core.dispute import check_golden
-from harness.core.reference import EXPECTED, REFERENCE, Adjudication, Reference
+from harness.core.reference_answer import EXPECTED, REFERENCE, Adjudication, Reference
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Value, tensor
 
@@ -129,9 +129,9 @@ def test_float64_excuses_no_wrong_shape_and_no_wrong_nan() -> None:
 
 def test_outputs_that_did_not_fail_count_nothing() -> None:
     good, bad = tensor(TRUTH.astype(np.float32)), tensor((TRUTH * 1.1).astype(np.float32))
-    golden: Named = [("a", good), ("b", good)]
-    actual: Named = [("a", bad), ("b", good)]
-    says: Named = [("a", good), ("b", bad)]
+    golden: NamedOutputs = [("a", good), ("b", good)]
+    actual: NamedOutputs = [("a", bad), ("b", good)]
+    says: NamedOutputs = [("a", good), ("b", bad)]
     reference = Reference(
         name="w",
         golden=reference_distances(compare_all(says, golden, table), "ab"),

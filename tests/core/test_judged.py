@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from harness.core.compare import compare_all
-from harness.core.judged import judge_row, judge_rows, worst
-from harness.core.judgement import Judged, is_within_two_ulp
+from harness.core.judge_output import judge_row, judge_rows, worst
+from harness.core.judgement import OutputJudgement, is_within_two_ulp
 from harness.core.metrics import ATOL_GRID
 from harness.core.noise import NoiseLimits, rms_limit
 from harness.core.output_kind import Copied
@@ -304,7 +304,7 @@ def test_the_worst_fault_decides_and_what_cannot_tell_comes_last() -> None:
     assert fault is not None
     assert fault[0] is Verdict.SHAPE_MISMATCH
     assert fault[1].endswith("(2 of 3 outputs are wrong)")
-    undecided = Judged(row=rows[2], fault=Verdict.NO_GOLDEN, why="nothing is left")
+    undecided = OutputJudgement(row=rows[2], fault=Verdict.NO_GOLDEN, why="nothing is left")
     assert worst([undecided, judged[0]]) == (Verdict.MISMATCH, f"{judged[0].why} (2 of 2 outputs are wrong)")
     assert worst([judged[2]]) is None
 

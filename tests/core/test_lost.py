@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from harness.core.lost import lost_of
-from harness.core.metrics import LARGEST
+from harness.core.metrics import LARGEST_FLOAT64
+from harness.core.rounding_loss import lost_of
 from harness.core.spread import PROBES, spread_of
 from harness.core.value import Array, NamedValues, tensor
 
@@ -41,7 +41,7 @@ def test_the_golden_itself_may_be_one_of_the_answers() -> None:
 def test_what_becomes_nan_or_infinite_in_most_draws_is_lost() -> None:
     golden = np.ones(10)
     infinite, half = np.full(10, np.inf), np.where(np.arange(10) < 3, np.nan, 1.0)
-    assert lost(golden, [infinite] * 4) == {"y": LARGEST}
+    assert lost(golden, [infinite] * 4) == {"y": LARGEST_FLOAT64}
     assert lost(golden, [half] * 4) == {}
     assert lost(np.full(3, np.nan), [np.full(3, np.nan)] * 4) == {}
 
@@ -54,7 +54,7 @@ def test_of_integers_the_share_that_changes_counts() -> None:
 
 def test_an_output_that_changes_its_shape_in_most_draws_is_lost() -> None:
     golden = np.ones(3)
-    assert lost(golden, [np.ones(2)] * 3 + [golden]) == {"y": LARGEST}
+    assert lost(golden, [np.ones(2)] * 3 + [golden]) == {"y": LARGEST_FLOAT64}
     assert lost(golden, [np.ones(2)] * 2 + [golden] * 2) == {}
     assert lost(np.ones(0), [np.ones(0)] * 4) == {}
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness.core.metrics import ATOL_GRID, BLOCK, Measured, any_finite, measure
+from harness.core.metrics import ATOL_GRID, BLOCK, OutputFigures, any_finite, measure_error
 from harness.core.tolerance import DEFAULTS, EXACT, Tolerance
 from harness.core.value import BITS, DTYPES, Tensor, tensor
 
@@ -32,7 +32,7 @@ def doubles(*numbers: float) -> Tensor:
     return tensor(np.array(numbers, np.float64))
 
 
-def figures(measured: Measured) -> Iterator[float]:
+def figures(measured: OutputFigures) -> Iterator[float]:
     for value in msgspec.structs.astuple(measured):
         if isinstance(value, float):
             yield value
@@ -57,7 +57,7 @@ def any_pairs(draw: st.DrawFn) -> tuple[Tensor, Tensor]:
 def test_nothing_infinite_or_nan_leaks_from_any_bits(
     pair: tuple[Tensor, Tensor], tolerance: Tolerance
 ) -> None:
-    measured = measure(*pair, tolerance)
+    measured = measure_error(*pair, tolerance)
     assert all(map(math.isfinite, figures(measured)))
     assert 0 <= measured.special <= measured.mismatched <= pair[0].array.size
     assert measured.cosine is None or -1 <= measured.cosine <= 1
@@ -66,7 +66,7 @@ def test_nothing_infinite_or_nan_leaks_from_any_bits(
 
 @given(any_pairs())
 def test_a_tensor_equals_itself(pair: tuple[Tensor, Tensor]) -> None:
-    measured = measure(pair[0], pair[0], EXACT)
+    measured = measure_error(pair[0], pair[0], EXACT)
     zero = 0.0 if any_finite(pair[0]) else None
     assert (measured.mismatched, measured.special, measured.headroom) == (0, 0, 0.0)
     assert measured.max_abs == measured.rmse == zero
@@ -80,7 +80,7 @@ def test_figures_equal_the_plain_formulas(size: int) -> None:
     random = np.random.default_rng(size)
     golden = random.normal(size=size)
     actual = golden * (1 + 1e-3 * random.normal(size=size))
-    measured = measure(tensor(golden), tensor(actual), TOLERANCE)
+    measured = measure_error(tensor(golden), tensor(actual), TOLERANCE)
     error, allowed = abs(actual - golden), 1e-3 + 1e-3 * abs(golden)
     relative = error / abs(golden)
     norm = np.linalg.norm
@@ -101,7 +101,9 @@ def test_figures_equal_the_plain_formulas(size: int) -> None:
 def test_delivered_bits_tell_the_rounding_of_a_type(dtype: str, bits: float) -> None:
     golden = np.random.default_rng(0).normal(size=4096)
     rounded = golden.astype(DTYPES[dtype]).astype(np.float64)
-    assert measure(tensor(golden), tensor(rounded), EXACT).delivered_bits == pytest.approx(bits, abs=1.0)
+    assert measure_error(tensor(golden), tensor(rounded), EXACT).delivered_bits == pytest.approx(
+        bits, abs=1.0
+    )
 
 
 @st.composite
@@ -118,7 +120,7 @@ def test_the_frontier_judges_as_the_tolerance_does(
     pair: tuple[Tensor, Tensor], atol: float, any_rtol: float
 ) -> None:
     golden, actual = pair
-    frontier = dict(measure(golden, actual, EXACT).frontier)
+    frontier = dict(measure_error(golden, actual, EXACT).frontier)
     # The list ends where rtol reaches 0; from there on everything passes.
     settled = min((a for a, rtol in frontier.items() if rtol == 0.0), default=INF)
     limit = 0.0 if atol >= settled else frontier.get(atol)
@@ -131,13 +133,13 @@ def test_the_frontier_judges_as_the_tolerance_does(
             tie = abs(error - (atol + rtol * magnitude)) <= slack
         if np.any(tie & (error > 0)):
             continue
-        passes = measure(golden, actual, Tolerance(rtol=rtol, atol=atol)).mismatched == 0
+        passes = measure_error(golden, actual, Tolerance(rtol=rtol, atol=atol)).mismatched == 0
         assert passes == (limit is not None and rtol >= limit)
 
 
 @given(float_pairs())
 def test_a_frontier_falls(pair: tuple[Tensor, Tensor]) -> None:
-    frontier = measure(*pair, EXACT).frontier
+    frontier = measure_error(*pair, EXACT).frontier
     assert [atol for atol, _ in frontier] == sorted({atol for atol, _ in frontier} & set(ATOL_GRID))
     assert [rtol for _, rtol in frontier] == sorted((rtol for _, rtol in frontier), reverse=True)
     assert [rtol for _, rtol in frontier].count(0.0) <= 1
@@ -151,8 +153,8 @@ def test_the_grid_holds_zero_and_every_default_atol() -> None:
 def test_a_frontier_entry_that_underflows_still_fails_at_zero() -> None:
     golden, actual = doubles(1e300, 0.0), doubles(1e300, 0.0)
     actual.array[0] = np.nextafter(1e300, INF)
-    assert measure(golden, actual, EXACT).frontier[0][1] > 0
-    tiny = measure(doubles(1e-320, 1e300), doubles(2e-320, 1e300), EXACT)
+    assert measure_error(golden, actual, EXACT).frontier[0][1] > 0
+    tiny = measure_error(doubles(1e-320, 1e300), doubles(2e-320, 1e300), EXACT)
     assert tiny.mismatched == 1
     assert tiny.frontier[0][1] > 0
 
@@ -164,7 +166,7 @@ def test_integers_differ_as_in_python(dtype: type[np.integer[Any]], data: st.Dat
     numbers = st.integers(int(info.min), int(info.max)) | st.sampled_from([int(info.min), int(info.max)])
     left, right = (data.draw(st.lists(numbers, min_size=3, max_size=3)) for _ in range(2))
     golden, actual = np.array(left, dtype), np.array(right, dtype)
-    measured = measure(tensor(golden), tensor(actual), EXACT)
+    measured = measure_error(tensor(golden), tensor(actual), EXACT)
     errors = [abs(a - b) for a, b in zip(left, right, strict=True)]
     assert measured.mismatched == sum(error > 0 for error in errors)
     assert measured.max_abs == float(max(errors))
@@ -175,7 +177,7 @@ def test_integers_differ_as_in_python(dtype: type[np.integer[Any]], data: st.Dat
 
 def test_neighbouring_large_integers_differ() -> None:
     golden = tensor(np.array([2**63], np.uint64))
-    assert measure(golden, tensor(np.array([2**63 + 1], np.uint64)), EXACT).max_abs == 1.0
+    assert measure_error(golden, tensor(np.array([2**63 + 1], np.uint64)), EXACT).max_abs == 1.0
 
 
 @pytest.mark.parametrize(
@@ -192,13 +194,13 @@ def test_neighbouring_large_integers_differ() -> None:
 def test_nan_and_infinity_are_matched_by_place_and_sign(
     golden: tuple[float, ...], actual: tuple[float, ...], special: int
 ) -> None:
-    measured = measure(doubles(*golden), doubles(*actual), TOLERANCE)
+    measured = measure_error(doubles(*golden), doubles(*actual), TOLERANCE)
     assert measured.special == measured.mismatched == special
     assert (measured.frontier == ()) == (special > 0)
 
 
 def test_values_beside_nan_are_measured_over_the_finite_pairs() -> None:
-    measured = measure(doubles(NAN, 1.0, 5.0, INF), doubles(NAN, 1.0, 7.0, 3.0), TOLERANCE)
+    measured = measure_error(doubles(NAN, 1.0, 5.0, INF), doubles(NAN, 1.0, 7.0, 3.0), TOLERANCE)
     assert (measured.special, measured.special_at, measured.mismatched) == (1, 3, 2)
     assert (measured.max_abs, measured.max_abs_at) == (2.0, 2)
     assert (measured.max_rel, measured.max_rel_at) == (0.4, 2)
@@ -212,38 +214,38 @@ def test_positions_count_from_the_start_across_blocks() -> None:
     golden[5], actual[5] = NAN, NAN
     actual[BLOCK + 3] = 2.0
     actual[2 * BLOCK + 4] = NAN
-    measured = measure(tensor(golden), tensor(actual), TOLERANCE)
+    measured = measure_error(tensor(golden), tensor(actual), TOLERANCE)
     assert (measured.max_abs_at, measured.max_rel_at) == (BLOCK + 3, BLOCK + 3)
     assert (measured.special_at, measured.special, measured.mismatched) == (2 * BLOCK + 4, 1, 2)
 
 
 def test_complex_differs_by_modulus_and_matches_infinity_part_by_part() -> None:
     golden, actual = tensor(np.array([3 + 4j, 0])), tensor(np.array([0, 0j]))
-    measured = measure(golden, actual, TOLERANCE)
+    measured = measure_error(golden, actual, TOLERANCE)
     assert (measured.max_abs, measured.max_rel, measured.mismatched) == (5.0, 1.0, 1)
     one = tensor(np.array([complex(INF, 1)]))
-    assert measure(one, tensor(np.array([complex(1, INF)])), TOLERANCE).special == 1
-    assert measure(one, one, TOLERANCE).special == 0
+    assert measure_error(one, tensor(np.array([complex(1, INF)])), TOLERANCE).special == 1
+    assert measure_error(one, one, TOLERANCE).special == 0
     huge = tensor(np.array([complex(1e308, 1.7e308)]))
-    assert measure(huge, tensor(-huge.array), TOLERANCE).mismatched == 1
+    assert measure_error(huge, tensor(-huge.array), TOLERANCE).mismatched == 1
 
 
 def test_signed_zeros_are_equal() -> None:
-    measured = measure(doubles(0.0, -0.0), doubles(-0.0, 0.0), EXACT)
+    measured = measure_error(doubles(0.0, -0.0), doubles(-0.0, 0.0), EXACT)
     assert (measured.mismatched, measured.max_abs, measured.cosine) == (0, 0.0, 1.0)
 
 
 def test_an_error_where_golden_is_zero_is_absolute_only() -> None:
-    measured = measure(doubles(0.0, 2.0), doubles(0.5, 2.0), Tolerance(rtol=0.1, atol=0.25))
+    measured = measure_error(doubles(0.0, 2.0), doubles(0.5, 2.0), Tolerance(rtol=0.1, atol=0.25))
     assert (measured.max_rel, measured.headroom, measured.mismatched) == (0.0, 2.0, 1)
     assert measured.frontier == ((1.0, 0.0),)
-    unlimited = measure(doubles(0.0), doubles(0.5), Tolerance(rtol=0.1, atol=0.0))
+    unlimited = measure_error(doubles(0.0), doubles(0.5), Tolerance(rtol=0.1, atol=0.0))
     assert (unlimited.max_rel, unlimited.headroom, unlimited.mismatched) == (None, None, 1)
     assert (unlimited.cosine, unlimited.sqnr_db, unlimited.delivered_bits) == (None, None, None)
 
 
 def test_a_difference_that_overflows_is_a_mismatch_without_figures() -> None:
-    measured = measure(doubles(1.7e308), doubles(-1.7e308), TOLERANCE)
+    measured = measure_error(doubles(1.7e308), doubles(-1.7e308), TOLERANCE)
     assert measured.mismatched == 1
     assert (measured.max_abs, measured.max_rel, measured.rmse, measured.headroom) == (None, None, None, None)
     assert measured.frontier == ()
@@ -252,12 +254,15 @@ def test_a_difference_that_overflows_is_a_mismatch_without_figures() -> None:
 @pytest.mark.parametrize("shape", [(), (0,), (3, 0), (1, 1)])
 def test_any_shape_can_be_measured(shape: tuple[int, ...]) -> None:
     value = tensor(np.ones(shape, np.float32))
-    measured = measure(value, value, TOLERANCE)
+    measured = measure_error(value, value, TOLERANCE)
     assert measured.mismatched == 0
     assert measured.max_abs == (0.0 if value.array.size else None)
 
 
 def test_two_element_types_are_measured_by_value() -> None:
     golden, actual = tensor(np.array([1, 2], np.int64)), tensor(np.array([1.5, 2.0], np.float32))
-    assert measure(golden, actual, EXACT).max_abs == 0.5
-    assert measure(tensor(np.array([-1], np.int8)), tensor(np.array([255], np.uint8)), EXACT).max_abs == 256
+    assert measure_error(golden, actual, EXACT).max_abs == 0.5
+    assert (
+        measure_error(tensor(np.array([-1], np.int8)), tensor(np.array([255], np.uint8)), EXACT).max_abs
+        == 256
+    )

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.core.moved import Move, moved_of, unmoved
+from harness.core.noise_moves import Move, moved_of, unmoved
 from harness.core.value import Array, NamedValues, tensor
 
 

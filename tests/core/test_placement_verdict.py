@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from harness.core.placed import TOO_LITTLE, verdict_by_placement
+from harness.core.placement_verdict import TOO_LITTLE, verdict_by_placement
 from harness.core.verdict import Verdict
 from tests.kit import placement_of
 

@@ -6,7 +6,7 @@ import pytest
 from numpy.typing import NDArray
 
 from harness.core.compare import Comparison
-from harness.core.judged import explains
+from harness.core.judge_output import explains
 from harness.core.output_metrics import PrecisionError
 from harness.core.precise import judge_precision
 from harness.core.precision import AS_IS, CONVERSIONS, IN_MODEL, made_for

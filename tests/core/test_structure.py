@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.errors import Problem, UsageError
-from harness.core.structure import Place, deviations
+from harness.core.structure import FilePlace, deviations
 from harness.plan.file_format import MatrixFile
 from harness.plan.matrix import Matrix
 from tests.kit import make_matrix
@@ -107,14 +107,14 @@ def test_what_msgspec_refuses_the_walker_refuses(table: dict[str, Any]) -> None:
     try:
         msgspec.convert(table, MatrixFile)
     except (msgspec.ValidationError, OverflowError):
-        assert list(deviations(table, TYPE, Place("m.toml")))
+        assert list(deviations(table, TYPE, FilePlace("m.toml")))
 
 
 def test_a_good_matrix_has_no_deviations() -> None:
-    assert list(deviations(VALID, TYPE, Place("m.toml"))) == []
+    assert list(deviations(VALID, TYPE, FilePlace("m.toml"))) == []
 
 
 def test_places_are_spelled_as_toml_spells_keys() -> None:
-    place = Place("m.toml").key("target").item(2).key("axes").key("option.x y")
+    place = FilePlace("m.toml").key("target").item(2).key("axes").key("option.x y")
     assert str(place) == 'm.toml: target[2].axes."option.x y"'
-    assert str(Place("m.toml").key("a\x1b[0m")) == 'm.toml: "a\\u001b[0m"'
+    assert str(FilePlace("m.toml").key("a\x1b[0m")) == 'm.toml: "a\\u001b[0m"'

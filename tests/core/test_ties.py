@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from harness.core.compare import Comparison, compare, compare_all
-from harness.core.moved import Move
 from harness.core.noise import NoiseRule
+from harness.core.noise_moves import Move
 from harness.core.ties import Chosen, ties_of
 from harness.core.tolerance import EXACT, Tolerance, default_tolerance
 from harness.core.value import tensor

@@ -4,7 +4,7 @@ import pytest
 
 from harness.core.value import Map, NamedValues, Sequence, Tensor, Value
 from harness.core.value_digest import SHORT_DIGITS, short_digest, values_digest
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 
 
 def floats(*numbers: float) -> Tensor:

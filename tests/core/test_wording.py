@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness.core import wording
-from harness.core.metrics import measure
+from harness.core.metrics import measure_error
 from harness.core.tolerance import Tolerance
 from harness.core.value import tensor
 
@@ -28,7 +28,9 @@ def test_nan_and_infinities_are_counted_on_either_side(*, swapped: bool) -> None
     one = tensor(np.array([1.0, np.nan, np.inf, -np.inf, 0.0, 2.0], np.float32))
     other = tensor(np.array([1.0, 2.0, np.inf, 3.0, 0.0, 2.0], np.float32))
     golden, actual = (other, one) if swapped else (one, other)
-    message = wording.special_values("y", golden, actual, measure(golden, actual, Tolerance(1e-3, 1e-3)))
+    message = wording.special_values(
+        "y", golden, actual, measure_error(golden, actual, Tolerance(1e-3, 1e-3))
+    )
     sides = ["NaN: got 0, golden 1", "infinities: got 1, golden 2"]
     if swapped:
         sides = ["NaN: got 1, golden 0", "infinities: got 2, golden 1"]

@@ -21,7 +21,7 @@ IN_PLACE = {
     "engine": "temporary folders and shared memory",
     "golden/recording.py": "new folders; the manifest comes last",
     "golden/spreads.py": "the cache, renamed as a whole",
-    "golden/store.py": "the cache, renamed as a whole",
+    "golden/golden_cache.py": "the cache, renamed as a whole",
     "conformance/signing.py": "a temporary folder",
     "conformance/submit.py": "a new folder, which is removed again",
     "fuzz/histories.py": "only grows",

@@ -14,7 +14,7 @@ from onnx import numpy_helper
 from harness.core.value import Array, Sequence, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.data_sets import GENERATED
-from harness.corpus.errors import InputError, MisnamedError, ModelError
+from harness.corpus.model_errors import InputError, MisnamedError, ModelError
 from harness.corpus.port import Port, ValueType
 from harness.corpus.suite import Suite, open_folder
 from harness.engine.early_end import without_case

@@ -10,7 +10,7 @@ import pytest
 from harness.core.model_settings import InputSettings, ModelSettings
 from harness.core.value import Array, Tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.errors import ModelError
+from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import open_folder
 
 BERT = """agraph (int64[batch, seq] input_ids, int64[batch, seq] attention_mask, float[batch, 3] x)

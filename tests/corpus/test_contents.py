@@ -6,7 +6,7 @@ import pytest
 from harness.core.model_settings import InputSettings
 from harness.core.value import Array, Tensor
 from harness.corpus.contents import Constant, Content, Counting, Indices, Range, content_of
-from harness.corpus.generate import generate
+from harness.corpus.generated_inputs import generate
 from harness.corpus.port import Port, ValueType
 from harness.operators.values import Domain
 

@@ -11,10 +11,10 @@ import onnx.helper as oh
 import onnx.parser
 import pytest
 
-from harness.corpus.archive import MOST_MEMBERS, read_archive
 from harness.corpus.case import load_case
 from harness.corpus.data_budget import DataBudget
-from harness.corpus.errors import BoundError, InputError
+from harness.corpus.data_set_archive import MOST_MEMBERS, read_data_set_archive
+from harness.corpus.model_errors import BoundError, InputError
 from harness.corpus.numpy_files import read_npy, read_npz
 from harness.corpus.port import ValueType
 from harness.corpus.protos import decode_named
@@ -99,12 +99,12 @@ def test_a_file_of_data_beyond_the_bound_is_not_read(write_model: Write) -> None
 
 def test_an_archive_of_too_many_files_is_not_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_MEMBERS == 10_000
-    monkeypatch.setattr("harness.corpus.archive.MOST_MEMBERS", 10)
+    monkeypatch.setattr("harness.corpus.data_set_archive.MOST_MEMBERS", 10)
     with tarfile.open(tmp_path / "m.tar.gz", "w:gz") as archive:
         for number in range(11):
             archive.addfile(tarfile.TarInfo(f"m/{number}"))
     with pytest.raises(ValueError, match="more than 10 files"):
-        read_archive(tmp_path / "m.tar.gz")
+        read_data_set_archive(tmp_path / "m.tar.gz")
 
 
 def test_a_container_is_as_large_as_what_is_in_it(tmp_path: Path) -> None:

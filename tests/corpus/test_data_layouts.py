@@ -13,12 +13,12 @@ import pytest
 from onnx import numpy_helper
 
 from harness.core.value import Array, Tensor
-from harness.corpus import archive as archives
+from harness.corpus import data_set_archive
 from harness.corpus.case import Case, load_case
 from harness.corpus.data_budget import DataBudget
 from harness.corpus.data_sets import GENERATED
-from harness.corpus.errors import ModelError
 from harness.corpus.file_state import model_state
+from harness.corpus.model_errors import ModelError
 from harness.corpus.numpy_files import read_npz
 from harness.corpus.suite import open_folder
 
@@ -134,7 +134,7 @@ def test_a_broken_archive_names_itself(model: Path) -> None:
 
 
 def test_an_archive_too_large_is_refused(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archives, "LIMIT_BYTES", 1000)
+    monkeypatch.setattr(data_set_archive, "LIMIT_BYTES", 1000)
     write_archive(model.with_suffix(".tar.gz"), a=bytes(600), b=bytes(600))
     with pytest.raises(ModelError, match="holds more than 1000 bytes"):
         load(model)

@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from harness.corpus.decoders.form import LAYERS, VOCABULARY, Form
+from harness.corpus.decoders.form import LAYERS, VOCABULARY, DecoderForm
 from harness.corpus.decoders.roster import DECODERS, LEFT_OUT, add, build, decoder_names
-from harness.corpus.zoo.graph import Graph
+from harness.corpus.zoo.graph_builder import GraphBuilder
 
 ort: Any = pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.real_ep
@@ -39,7 +39,7 @@ def text(length: int = TEXT) -> Array:
     return np.random.default_rng(7).integers(0, VOCABULARY, (1, length))
 
 
-def played(made: Any, form: Form, ids: Array, steps: tuple[int, ...]) -> list[Array]:
+def played(made: Any, form: DecoderForm, ids: Array, steps: tuple[int, ...]) -> list[Array]:
     """Run a text in steps of some lengths. Return the logits of all positions, and the last cache."""
     inputs = {port.name: port for port in made.get_inputs()}
     outputs = [port.name for port in made.get_outputs()]
@@ -251,22 +251,22 @@ def test_every_position_of_the_text_matters_to_later_ones(name: str) -> None:
 
 
 def test_both_dialects_compute_one_function() -> None:
-    def logits(form: Form) -> Array:
-        g = Graph(seed="one", opset=form.opset)
+    def logits(form: DecoderForm) -> Array:
+        g = GraphBuilder(seed="one", opset=form.opset)
         add(g, form)
         return played(session(g.model("one")), form, text(), (TEXT,))[0]
 
     sizes: dict[str, Any] = {"key_heads": 1, "window": 9, "soft_cap": 3.0, "interleaved": True, "what": ""}
-    right = logits(Form(dialect="onnx", opset=23, attention="Attention", **sizes))
+    right = logits(DecoderForm(dialect="onnx", opset=23, attention="Attention", **sizes))
     inside: dict[str, Any] = {"packed": True, "rotary": "inside"}
     for more in (inside, {}):
-        assert off(right, logits(Form(dialect="contrib", **more, **sizes))) < 1e-5
+        assert off(right, logits(DecoderForm(dialect="contrib", **more, **sizes))) < 1e-5
     sizes |= {"key_heads": 4, "soft_cap": 0.0}
-    right = logits(Form(dialect="onnx", opset=24, attention="Attention", **sizes))
-    assert off(right, logits(Form(dialect="contrib", attention="MultiHeadAttention", **sizes))) < 1e-5
+    right = logits(DecoderForm(dialect="onnx", opset=24, attention="Attention", **sizes))
+    assert off(right, logits(DecoderForm(dialect="contrib", attention="MultiHeadAttention", **sizes))) < 1e-5
     sizes["window"] = 0
-    right = logits(Form(dialect="onnx", opset=24, attention="Attention", **sizes))
-    scattered = Form(dialect="onnx", opset=24, attention="Attention", scatter=True, **sizes)
+    right = logits(DecoderForm(dialect="onnx", opset=24, attention="Attention", **sizes))
+    scattered = DecoderForm(dialect="onnx", opset=24, attention="Attention", scatter=True, **sizes)
     assert off(right, logits(scattered)) < 1e-5
 
 

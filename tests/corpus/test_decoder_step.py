@@ -11,7 +11,7 @@ from harness.core.ways import TextSettings
 from harness.corpus.case import Case, load_case
 from harness.corpus.decoder_step import step_inputs
 from harness.corpus.decoders.roster import write_decoder
-from harness.corpus.generation import Generation, data_sets_of, generation_of
+from harness.corpus.generation_case import GenerationSupport, data_sets_of, generation_of
 from harness.corpus.suite import open_folder
 from tests import small_decoders
 
@@ -32,7 +32,7 @@ def test_a_step_has_the_logits_and_the_cache_of_the_whole_text(name: str, tmp_pa
     suite = open_folder(home)
     case = load_case(suite, suite.models()[0], {})
     generation = generation_of(case, TextSettings(ways=("at_once",), length=14))
-    assert isinstance(generation, Generation), generation
+    assert isinstance(generation, GenerationSupport), generation
     (whole,) = data_sets_of(case, generation, TextSettings(ways=("at_once",), length=14))
     right = computed(case, whole.inputs)
     step = step_inputs(generation.decoder, whole.inputs, right, 9, 10)
@@ -53,7 +53,7 @@ def test_without_the_cache_there_is_no_step(tmp_path: Path) -> None:
     suite = open_folder(tmp_path / "models")
     case = load_case(suite, suite.models()[0], {})
     generation = generation_of(case, TextSettings(ways=("at_once",), length=6))
-    assert isinstance(generation, Generation), generation
+    assert isinstance(generation, GenerationSupport), generation
     (whole,) = data_sets_of(case, generation, TextSettings(ways=("at_once",), length=6))
     assert step_inputs(generation.decoder, whole.inputs, {}, 3, 4) is None
     first = step_inputs(generation.decoder, whole.inputs, {}, 0, 4)

@@ -9,7 +9,7 @@ import filelock
 import pytest
 
 from harness.corpus.case import Case, load_case
-from harness.corpus.derived import prune_derived
+from harness.corpus.derived_models import prune_derived
 from harness.corpus.suite import open_file
 from harness.corpus.upcast import float64_case
 

@@ -9,9 +9,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.corpus.case import Case, load_case
-from harness.corpus.errors import ModelError
 from harness.corpus.external_copy import ALIGNMENT, SMALLEST, external_copy
-from harness.corpus.scenario import Inapplicable, scenario_case
+from harness.corpus.model_errors import ModelError
+from harness.corpus.scenario_case import Inapplicable, scenario_case
 from harness.corpus.suite import open_folder
 
 ROWS = SMALLEST // 4

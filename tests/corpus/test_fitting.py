@@ -11,7 +11,7 @@ import pytest
 from onnx import numpy_helper
 
 from harness.core.value import Tensor
-from harness.corpus.attempts import ATTEMPTS, Attempt
+from harness.corpus.attempts import ATTEMPTS, InputAttempt
 from harness.corpus.case import Case, at_draw, load_case
 from harness.corpus.nodes import bodies
 from harness.corpus.recipe import Recipe
@@ -102,7 +102,7 @@ def test_the_sizes_of_the_first_inputs(tmp_path: Path, sizes: str, graph: str) -
     assert {f"{name}={size}" for name, size in recipe.sizes.items()} == set(sizes.split())
     assert (recipe.fit.unmet, recipe.fit.beyond) == (0, ())
     for draw in (1, 2):
-        others = recipe.at(Attempt(draw=draw)).sizes
+        others = recipe.at(InputAttempt(draw=draw)).sizes
         assert others != recipe.sizes
         assert all(size >= recipe.fit.least[name] for name, size in others.items())
 

@@ -13,11 +13,17 @@ from harness.core.errors import UsageError
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.element_types import is_floating
-from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.draw import ChoiceStream
 from harness.corpus.forms.families import FAMILIES
-from harness.corpus.forms.make import Choice, choose, count_choices, form_model, known_operators
-from harness.corpus.forms.model import Built
-from harness.corpus.forms.values import APART, DISTINCT, Kind, values
+from harness.corpus.forms.form_model import Built
+from harness.corpus.forms.input_values import APART, DISTINCT, ValueKind, values
+from harness.corpus.forms.numbered_forms import (
+    KernelChoice,
+    choose,
+    count_choices,
+    form_model,
+    known_operators,
+)
 from harness.corpus.fuzz_suite import choice_of, fuzz_name, number_of
 from harness.corpus.suites import open_model, open_suite
 from harness.corpus.undefined import undefined_outputs
@@ -29,7 +35,7 @@ MODELS = 400
 def built() -> dict[str, Built]:
     made = {}
     for number in range(MODELS):
-        draw = Draw(7, number)
+        draw = ChoiceStream(7, number)
         choice = choose(draw)
         made[f"{number}-{choice.name}"] = form_model(choice, draw)
     return made
@@ -77,9 +83,9 @@ def test_a_seed_gives_the_same_bytes_everywhere() -> None:
     """Python 3.11 made these with numpy 2.0 and 2.4. A change needs another ``GENERATOR``."""
     digest = hashlib.sha256()
     for number in range(60):
-        draw = Draw(1, number)
+        draw = ChoiceStream(1, number)
         for shape in ((), (3,), (2, 5)):
-            for kind in (APART, DISTINCT, Kind(away=0.5)):
+            for kind in (APART, DISTINCT, ValueKind(away=0.5)):
                 digest.update(values(draw, "float32", shape, kind).tobytes())
         digest.update(repr((draw.order(5), draw.between(-3, 3), draw.whole((2, 2), 0, 9).tolist())).encode())
     assert digest.hexdigest()[:16] == "454b663b99db0d06"
@@ -88,19 +94,19 @@ def test_a_seed_gives_the_same_bytes_everywhere() -> None:
 
 
 def test_values_apart_are_far_from_every_jump() -> None:
-    array = values(Draw(3), "float32", (500,), APART)
+    array = values(ChoiceStream(3), "float32", (500,), APART)
     assert np.abs(2 * array - np.round(2 * array)).min() >= 0.25
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8", "int64"])
 def test_distinct_values_differ_in_their_type(dtype: str) -> None:
-    array = values(Draw(4), dtype, (200,), DISTINCT)
+    array = values(ChoiceStream(4), dtype, (200,), DISTINCT)
     assert len(np.unique(array.astype(np.float64))) == 200
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_values_are_exact_in_every_float(dtype: str) -> None:
-    array = values(Draw(5), dtype, (300,), Kind(fine=False)).astype(np.float64)
+    array = values(ChoiceStream(5), dtype, (300,), ValueKind(fine=False)).astype(np.float64)
     assert np.array_equal(array * 64, np.round(array * 64))
     assert np.abs(array).max() <= 4
 
@@ -156,7 +162,7 @@ def test_edges_of_a_filter_bank_are_apart_from_whole_numbers() -> None:
     (operator,) = known_operators()["MelWeightMatrix"]
     for number in range(40):
         types = {"T1": "int64", "T2": "float32", "T3": "float32"}
-        built = form_model(Choice(operator=operator, opset=17, types=types), Draw(8, number))
+        built = form_model(KernelChoice(operator=operator, opset=17, types=types), ChoiceStream(8, number))
         given = {name: float(array) for name, array in built.inputs.items()}
         given |= {one.name: float(onnx.numpy_helper.to_array(one)) for one in built.model.graph.initializer}
         bins, length, rate, low, high = (given[name] for name in built.model.graph.node[0].input)
@@ -169,8 +175,8 @@ def test_edges_of_a_filter_bank_are_apart_from_whole_numbers() -> None:
 def test_unpooled_values_have_places_of_their_own() -> None:
     for number in range(40):
         operator = known_operators()["MaxUnpool"][-1]
-        choice = Choice(operator=operator, opset=22, types={"T1": "float32", "T2": "int64"})
-        built = form_model(choice, Draw(9, number))
+        choice = KernelChoice(operator=operator, opset=22, types={"T1": "float32", "T2": "int64"})
+        built = form_model(choice, ChoiceStream(9, number))
         given = built.inputs | {
             one.name: onnx.numpy_helper.to_array(one) for one in built.model.graph.initializer
         }
@@ -187,11 +193,11 @@ def test_unpooled_values_have_places_of_their_own() -> None:
 def test_the_cpu_runs_every_form(name: str) -> None:
     runtime = pytest.importorskip("onnxruntime")
     for number in range(12):
-        draw = Draw(10, number)
+        draw = ChoiceStream(10, number)
         operator = draw.pick(known_operators()[name])
         kernel = draw.pick(operator.kernels)
         types = {one: draw.pick(kernel[one]) for one in sorted(kernel) if kernel[one]}
-        built = form_model(Choice(operator=operator, opset=operator.last, types=types), draw)
+        built = form_model(KernelChoice(operator=operator, opset=operator.last, types=types), draw)
         session = runtime.InferenceSession(
             built.model.SerializeToString(), providers=["CPUExecutionProvider"]
         )
@@ -206,8 +212,8 @@ def test_integers_are_not_averaged(name: str) -> None:
     modes = set()
     for number in range(60):
         built = form_model(
-            Choice(operator=operator, opset=operator.last, types={"T": "int8", "T1": "int8"}),
-            Draw(13, number),
+            KernelChoice(operator=operator, opset=operator.last, types={"T": "int8", "T1": "int8"}),
+            ChoiceStream(13, number),
         )
         (node,) = [one for one in built.model.graph.node if one.op_type == name]
         modes |= {one.s for one in node.attribute if one.name == "mode"}
@@ -218,7 +224,9 @@ def test_shrink_takes_whole_numbers_from_integers() -> None:
     (operator,) = known_operators()["Shrink"]
     biases = set()
     for number in range(60):
-        built = form_model(Choice(operator=operator, opset=9, types={"T": "int32"}), Draw(14, number))
+        built = form_model(
+            KernelChoice(operator=operator, opset=9, types={"T": "int32"}), ChoiceStream(14, number)
+        )
         (node,) = [one for one in built.model.graph.node if one.op_type == "Shrink"]
         biases |= {one.f for one in node.attribute if one.name == "bias"}
     assert biases == {0.0, 1.0}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from harness.core.value import DTYPES, Map, Sequence, Tensor, Value
-from harness.corpus.generate import WORDS, generate
+from harness.corpus.generated_inputs import SAMPLE_WORDS, generate
 from harness.corpus.port import Port, ValueType
 
 
@@ -58,7 +58,7 @@ def test_floating_types_are_standard_normal() -> None:
 def test_strings_sequences_optionals_and_maps() -> None:
     words = array("string", 50)
     assert words.dtype == object
-    assert set(words.tolist()) <= set(WORDS)
+    assert set(words.tolist()) <= set(SAMPLE_WORDS)
     tensor = ValueType(kind="tensor", dtype="float32", shape=(2,))
     sequence = made(ValueType(kind="sequence", item=tensor))
     assert isinstance(sequence, Sequence)

@@ -11,8 +11,8 @@ from harness.core.value import Tensor
 from harness.core.ways import WAYS, TextSettings
 from harness.corpus.case import Case, load_case
 from harness.corpus.decoders.roster import write_decoder
-from harness.corpus.generation import Generation, data_sets_of, generation_of
-from harness.corpus.scenario import Inapplicable, scenario_case
+from harness.corpus.generation_case import GenerationSupport, data_sets_of, generation_of
+from harness.corpus.scenario_case import Inapplicable, scenario_case
 from harness.corpus.suite import open_folder
 
 TEXT = TextSettings(length=18, new_tokens=4)
@@ -29,9 +29,9 @@ def decoder(tmp_path: Path) -> Callable[[str], Case]:
     return load
 
 
-def played(case: Case, text: TextSettings = TEXT) -> Generation:
+def played(case: Case, text: TextSettings = TEXT) -> GenerationSupport:
     found = generation_of(case, text)
-    assert isinstance(found, Generation), found
+    assert isinstance(found, GenerationSupport), found
     return found
 
 

@@ -4,7 +4,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.levels import Operator
+from harness.core.graph_levels import OperatorType
 from harness.corpus.graph import Graph, read_graph
 from harness.corpus.graph_changes import changes
 
@@ -108,7 +108,7 @@ def test_constants_are_no_nodes_and_bodies_count() -> None:
     assert found.total == 4
     assert found.nested == 3
     assert found.constants == {"k"}
-    assert found.operators[Operator("", "Abs")] == 1
+    assert found.operators[OperatorType("", "Abs")] == 1
     (node,) = found.nodes
     assert set(node.inputs) == {"c", "x", "k"}
 
@@ -125,7 +125,7 @@ def test_constants_are_no_nodes_and_bodies_count() -> None:
     ],
 )
 def test_the_domain_tells_who_defines_an_operator(domain: str, origin: str) -> None:
-    assert Operator(domain, "Conv").origin == origin
+    assert OperatorType(domain, "Conv").origin == origin
 
 
 def test_operators_within_functions_are_named_and_not_counted() -> None:
@@ -136,7 +136,7 @@ def test_operators_within_functions_are_named_and_not_counted() -> None:
         <domain: "local", opset_import: ["" : 17]> Twice (a) => (b) { b = Add(a, a) }""").SerializeToString()
     )
     assert found.op_types == {"Twice", "Add"}
-    assert found.operators == {Operator("local", "Twice"): 1}
+    assert found.operators == {OperatorType("local", "Twice"): 1}
 
 
 def test_rubbish_is_no_model() -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
-from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.draw import ChoiceStream
 from harness.corpus.fuzz_suite import fuzz_maker, fuzz_name
 from harness.corpus.grown.grow import grow
-from harness.corpus.grown.growth import Growth, RefusedError
+from harness.corpus.grown.growth import Growth, MisfitError
 from harness.corpus.suites import open_suite
 from harness.corpus.variants.source import STEPS, original_of
 from tests.kit import run_on_cpu, write_model
@@ -27,7 +27,7 @@ def test_random_graphs_are_valid_and_finite_on_the_cpu_ep() -> None:
 
     refused, operators, ranks = [], Counter[str](), set()
     for number in range(GRAPHS):
-        grown = grow(Draw(11, number))
+        grown = grow(ChoiceStream(11, number))
         onnx.checker.check_model(grown.model, full_check=True)
         names = [port.name for port in grown.model.graph.output]
         try:
@@ -50,7 +50,7 @@ def test_a_graph_is_the_same_on_every_machine() -> None:
     """Another digest means that numbers stand for other models: raise the version of the generator."""
     digest = hashlib.sha256()
     for number in range(30):
-        grown = grow(Draw(1, number))
+        grown = grow(ChoiceStream(1, number))
         digest.update(grown.model.SerializeToString(deterministic=True))
         for name, array in grown.inputs.items():
             digest.update(f"{name} {array.dtype} {array.shape}".encode())
@@ -64,16 +64,16 @@ def test_a_graph_is_the_same_on_every_machine() -> None:
 )
 def test_what_onnx_does_not_allow_leaves_no_node(op_type: str, attributes: dict[str, Any]) -> None:
     """GroupNormalization is deprecated at opset 18."""
-    g = Growth(Draw(0), 18)
+    g = Growth(ChoiceStream(0), 18)
     x = g.input("float32", (2, 3))
-    with pytest.raises(RefusedError):
+    with pytest.raises(MisfitError):
         g.op(op_type, x, x, x, most=1, **attributes)
     assert g.nodes == []
     assert g.values == [x]
 
 
 def test_only_what_is_computed_from_exact_values_is_exact() -> None:
-    g = Growth(Draw(0), 18)
+    g = Growth(ChoiceStream(0), 18)
     x = g.input("float32", (2, 3))
     rounded = g.op("Exp", x, most=8)
     moved = g.op("Transpose", rounded, most=8, exact=True)

@@ -10,11 +10,11 @@ from harness.core.input_recipe import RECIPES
 from harness.core.model_settings import InputSettings, ModelSettings
 from harness.core.value import Array, Tensor
 from harness.corpus.case import load_case
-from harness.corpus.errors import SettingsError
-from harness.corpus.fed import fed_words
+from harness.corpus.input_words import fed_words
+from harness.corpus.model_errors import SettingsError
 from harness.corpus.port import Port, ValueType
-from harness.corpus.recipes.made import by_recipe, elements_of
-from harness.corpus.recipes.rows import row_lengths
+from harness.corpus.recipes.recipe_parts import by_recipe, elements_of
+from harness.corpus.recipes.row_lengths import row_lengths
 from harness.corpus.suite import open_folder
 
 READER = """agraph (float[N,3,32,48] image, int64[N,T] ids, int64[N,T] mask, int64[N] size, float[B,4] boxes)

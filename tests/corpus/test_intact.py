@@ -9,8 +9,8 @@ import pytest
 
 from harness.corpus.cache import fill_intact, fill_once
 from harness.corpus.case import load_case
-from harness.corpus.errors import ChangedError, DamagedError, MendedError
-from harness.corpus.intact import DIGESTS, find_damaged, mend
+from harness.corpus.intact import DIGESTS_FILE, find_damaged, mend
+from harness.corpus.model_errors import ChangedFileError, DamagedError, MendedError
 from harness.corpus.suite import Suite
 from harness.engine.files_in_use import FilesInUse
 
@@ -53,12 +53,12 @@ def test_any_damage_is_found_and_mended(entry: Path, name: str, harm: Callable[[
 
 
 def test_damaged_digests_and_a_removed_folder_are_mended(entry: Path) -> None:
-    flip(entry / DIGESTS)
+    flip(entry / DIGESTS_FILE)
     assert find_damaged(entry) is not None
     mend(entry, build)
     assert find_damaged(entry) is None
     shutil.rmtree(entry)
-    assert find_damaged(entry) == entry / DIGESTS
+    assert find_damaged(entry) == entry / DIGESTS_FILE
     assert mend(entry, build) == 4
     assert find_damaged(entry) is None
 
@@ -68,7 +68,7 @@ def test_only_what_is_about_to_be_read_is_looked_at(entry: Path) -> None:
     assert find_damaged(entry, "b") is None
     assert find_damaged(entry, "a", "model.onnx") is None
     assert find_damaged(entry, "a") == entry / "a/data/input_0.pb"
-    assert find_damaged(entry, "none") == entry / DIGESTS
+    assert find_damaged(entry, "none") == entry / DIGESTS_FILE
 
 
 def test_a_derived_folder_with_damage_is_filled_again(tmp_path: Path) -> None:
@@ -134,4 +134,4 @@ def test_a_cache_that_is_removed_under_a_run_is_made_again_and_the_cell_repeated
     other = FilesInUse(lambda *_: changed, lambda _: True)
     other.load("s", "one")
     shutil.rmtree(suite.root)
-    assert isinstance(other.look("s", "one", fails=True), ChangedError)
+    assert isinstance(other.look("s", "one", fails=True), ChangedFileError)

@@ -16,7 +16,7 @@ from onnx import TensorProto, helper
 
 from harness.core.value import Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.case import Case, load_case
-from harness.corpus.errors import InputError, ModelError
+from harness.corpus.model_errors import InputError, ModelError
 from harness.corpus.model_file import read_model_file
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode

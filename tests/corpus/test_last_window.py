@@ -3,8 +3,8 @@
 import onnx
 import pytest
 
-from harness.corpus.forms.draw import Draw
-from harness.corpus.forms.make import Choice, form_model, known_operators
+from harness.corpus.forms.draw import ChoiceStream
+from harness.corpus.forms.numbered_forms import KernelChoice, form_model, known_operators
 from harness.corpus.last_window import begins_behind
 
 
@@ -37,7 +37,7 @@ def test_shapes_of_forms_are_those_of_the_cpu_kernels(name: str) -> None:
     types = {"T": "float32", "I": "int64"}
     rounded_up = 0
     for number in range(150):
-        built = form_model(Choice(operator=operator, opset=21, types=types), Draw(12, number))
+        built = form_model(KernelChoice(operator=operator, opset=21, types=types), ChoiceStream(12, number))
         node = next(one for one in built.model.graph.node if one.op_type == name)
         if all(one.name != "ceil_mode" or not one.i for one in node.attribute):
             continue

@@ -72,7 +72,7 @@ def test_a_checker_that_comes_to_no_end_has_found_no_rule(
     stuck = tmp_path / "child.py"
     stuck.write_text("import time\ntime.sleep(600)\n", encoding="utf-8")
     monkeypatch.setattr(model_check, "_CHECKER", HelperProcess(stuck))
-    monkeypatch.setattr(model_check, "LIMIT_S", 0.3)
+    monkeypatch.setattr(model_check, "CHECK_LIMIT_S", 0.3)
     assert broken_rule(tmp_path / "any.onnx", "no end") == ""
 
 

@@ -8,16 +8,16 @@ import pytest
 from onnx import helper, numpy_helper
 
 from harness.corpus.noise.even import even_axes
-from harness.corpus.noise.tensors import is_coarse, is_whole, size_of
-from harness.corpus.noise.terms import UNKNOWN, Dims, terms_of
+from harness.corpus.noise.tensors import is_coarse, is_whole, node_size
+from harness.corpus.noise.terms import UNKNOWN_TERMS, PartialDims, terms_of
 
-NODE = tuple[str, tuple[Dims, ...], dict[str, Any]]
+NODE = tuple[str, tuple[PartialDims, ...], dict[str, Any]]
 
 
 OPSET = 17
 
 
-def a_node(op: str, dims: tuple[Dims, ...], attributes: dict[str, Any]) -> onnx.NodeProto:
+def a_node(op: str, dims: tuple[PartialDims, ...], attributes: dict[str, Any]) -> onnx.NodeProto:
     return helper.make_node(op, [f"in{index}" for index in range(len(dims))], ["out"], **attributes)
 
 
@@ -26,7 +26,7 @@ def a_node(op: str, dims: tuple[Dims, ...], attributes: dict[str, Any]) -> onnx.
     [
         (("MatMul", ((2, 768), (768, 8)), {}), 768),
         (("MatMul", (None, (768, 8)), {}), 768),
-        (("MatMul", ((2, None), (None, 8)), {}), UNKNOWN),
+        (("MatMul", ((2, None), (None, 8)), {}), UNKNOWN_TERMS),
         (("MatMul", ((5,), (5,)), {}), 5),
         (("Gemm", (None, (8, 300)), {"transB": 1}), 300),
         (("Gemm", (None, (300, 8)), {}), 300),
@@ -57,15 +57,15 @@ def test_terms(node: NODE, terms: float) -> None:
 
 
 def test_axes_that_are_known_count_alone() -> None:
-    dims: tuple[Dims, ...] = ((2, 3, 16), (1,))
+    dims: tuple[PartialDims, ...] = ((2, 3, 16), (1,))
     assert terms_of(a_node("ReduceMean", dims, {}), dims, OPSET, (-1,)) == 16
     assert terms_of(a_node("ReduceSum", dims, {}), dims, OPSET, (0, 1)) == 6
     assert terms_of(a_node("CumSum", dims, {}), dims, OPSET, (1,)) == 3
-    assert terms_of(a_node("CumSum", dims, {}), dims, OPSET, (9,)) == UNKNOWN
+    assert terms_of(a_node("CumSum", dims, {}), dims, OPSET, (9,)) == UNKNOWN_TERMS
 
 
 def test_softmax_of_an_old_opset_adds_up_all_axes_from_its_own_on() -> None:
-    dims: tuple[Dims, ...] = ((2, 42, 8),)
+    dims: tuple[PartialDims, ...] = ((2, 42, 8),)
     assert terms_of(a_node("Softmax", dims, {}), dims, 12) == 336
     assert terms_of(a_node("Softmax", dims, {"axis": 2}), dims, 12) == 8
     assert terms_of(a_node("LogSoftmax", dims, {"axis": 1}), dims, 13) == 42
@@ -73,7 +73,7 @@ def test_softmax_of_an_old_opset_adds_up_all_axes_from_its_own_on() -> None:
 
 @pytest.mark.parametrize("dims", [(), (None,), ((2,),), ((), ())])
 @pytest.mark.parametrize("op", ["MatMul", "Conv", "Gemm", "Einsum", "Softmax", "GRU", "LayerNormalization"])
-def test_broken_nodes_do_no_harm(op: str, dims: tuple[Dims, ...]) -> None:
+def test_broken_nodes_do_no_harm(op: str, dims: tuple[PartialDims, ...]) -> None:
     assert terms_of(a_node(op, dims, {}), dims, OPSET) > 0
 
 
@@ -92,9 +92,9 @@ def test_broken_nodes_do_no_harm(op: str, dims: tuple[Dims, ...]) -> None:
         (("Constant", (), {}), None),
     ],
 )
-def test_sizes(node: NODE, size: Dims) -> None:
+def test_sizes(node: NODE, size: PartialDims) -> None:
     _, dims, _ = node
-    assert size_of(a_node(*node), dims) == size
+    assert node_size(a_node(*node), dims) == size
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from harness.core.noise import noise_of
 from harness.core.spread import PROBES, Spread, spread_of
 from harness.core.value import Array, NamedValues, Tensor, tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.derived import MODEL
+from harness.corpus.derived_models import MODEL_FILE
 from harness.corpus.noise import AMPLITUDE
 from harness.corpus.noisy import JUMPING, SAMPLES, SMOOTH, amplitudes_of, noisy_case, noisy_entry
-from harness.corpus.scenario import Inapplicable
+from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.suite import open_folder
 from tests.kit import answers_on_cpu
 
@@ -448,6 +448,6 @@ def values(outputs: NamedValues) -> Array:
 def test_the_model_is_written_once(write_model: Write) -> None:
     case = case_of(write_model, MLP, w=normal(64, 32), v=normal(32, 8))
     path = made(case)[0].model_path
-    assert path.name == MODEL
+    assert path.name == MODEL_FILE
     before = path.stat().st_mtime_ns
     assert made(case)[0].model_path.stat().st_mtime_ns == before

@@ -10,6 +10,7 @@ import pytest
 from harness.core.value import tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case, load_case
+from harness.corpus.inner_outputs import hidden_tensors, revealed_case
 from harness.corpus.origins import (
     ChosenFrom,
     CopiedFrom,
@@ -21,8 +22,7 @@ from harness.corpus.origins import (
     origins_of,
 )
 from harness.corpus.protos import tensor_proto
-from harness.corpus.revealed import hidden, revealed_case
-from harness.corpus.scenario import Inapplicable
+from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.suite import open_folder
 
 HEAD = '<ir_version: 9, opset_import: ["" : 20, "com.microsoft" : 1]>\n'
@@ -248,13 +248,13 @@ def test_what_positions_were_chosen_by_becomes_an_output(
 ) -> None:
     graph = "g (float[2,3] x) => (int64[2,1] y, float[2,3] b) { a = Neg(x) b = Exp(x) y = ArgMax<axis=1>(a) }"
     case = load(tmp_path, graph, monkeypatch)
-    assert hidden(case) == ("a",)
-    found = revealed_case(case, hidden(case))
+    assert hidden_tensors(case) == ("a",)
+    found = revealed_case(case, hidden_tensors(case))
     assert isinstance(found, Case)
     assert found.outputs == ("y", "b", "a")
     assert found.digest != case.digest
     assert found.data_sets[0].inputs == case.data_sets[0].inputs
-    assert revealed_case(case, hidden(case)) == found
+    assert revealed_case(case, hidden_tensors(case)) == found
     runtime = pytest.importorskip("onnxruntime")
     session = runtime.InferenceSession(str(found.model_path), providers=["CPUExecutionProvider"])
     x = case.data_sets[0].inputs[0][1].array  # type: ignore[union-attr]
@@ -273,5 +273,5 @@ def test_nothing_is_hidden_where_it_is_an_input_or_an_output(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, graph: str
 ) -> None:
     case = load(tmp_path, graph, monkeypatch)
-    assert hidden(case) == ()
-    assert isinstance(revealed_case(case, hidden(case)), Inapplicable)
+    assert hidden_tensors(case) == ()
+    assert isinstance(revealed_case(case, hidden_tensors(case)), Inapplicable)

@@ -11,10 +11,10 @@ import onnx.parser
 import pytest
 
 from harness.core.errors import UsageError
-from harness.corpus.case import load_case, state_of
-from harness.corpus.errors import ModelError
+from harness.corpus.case import load_case, model_files_state
+from harness.corpus.model_errors import ModelError
 from harness.corpus.model_file import parse_model
-from harness.corpus.ort_format.model import is_ort_format, onnx_model_of
+from harness.corpus.ort_format.onnx_model import is_ort_format, onnx_model_of
 from harness.corpus.suite import open_file, open_folder
 from harness.corpus.suites import open_model
 
@@ -79,7 +79,7 @@ def test_it_is_a_model_of_its_folder_unless_its_onnx_file_is_there(
     assert [port.name for port in case.ports] == ["c", "x", "t"]
     assert onnx.load(case.model_path).graph.node
     assert case.source == home / "net.ort"
-    assert case.state == state_of(case)
+    assert case.state == model_files_state(case)
     (home / "test_data_set_0").mkdir()
     np.savez(home / "test_data_set_0" / "inputs.npz", c=FEEDS["c"], x=FEEDS["x"], t=np.array(["é"]))
     for opened in (open_folder(home), open_file(home / "net.ort"), open_model(str(home / "net.ort"))):

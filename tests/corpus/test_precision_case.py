@@ -11,8 +11,7 @@ from filelock import FileLock
 
 from harness.core.value import Tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.errors import ModelError
-from harness.corpus.precision import (
+from harness.corpus.converted_models import (
     keep_declined,
     keep_failed,
     keep_made,
@@ -20,7 +19,8 @@ from harness.corpus.precision import (
     precision_entry,
     rounded_case,
 )
-from harness.corpus.scenario import Inapplicable
+from harness.corpus.model_errors import ModelError
+from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.suite import open_folder
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -97,7 +97,7 @@ def test_a_failure_is_kept_once_it_is_one_again(case: Case) -> None:
 
 def test_another_converter_makes_another_model(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = precision_entry(case, "fp16")
-    monkeypatch.setattr("harness.corpus.precision.converters", lambda: "newer")
+    monkeypatch.setattr("harness.corpus.converted_models.converters", lambda: "newer")
     assert precision_entry(case, "fp16") != entry
 
 

@@ -16,7 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.corpus.row_cache import BUSY_S, FILE_NAME, LARGEST, PATIENCE, RowCache, open_row_cache
+from harness.corpus.row_cache import (
+    BUSY_S,
+    FILE_NAME,
+    LARGEST_CONTENT,
+    MOST_FAILURES,
+    RowCache,
+    open_row_cache,
+)
 
 WRITER = """
 import sys
@@ -86,9 +93,9 @@ def test_what_other_code_made_does_not_count(row_cache: RowCache, path: Path) ->
 
 
 def test_large_contents_are_not_kept(row_cache: RowCache) -> None:
-    row_cache.put("fits", "", bytes(LARGEST))
-    row_cache.put("large", "", bytes(LARGEST + 1))
-    assert row_cache.get("fits", "") == bytes(LARGEST)
+    row_cache.put("fits", "", bytes(LARGEST_CONTENT))
+    row_cache.put("large", "", bytes(LARGEST_CONTENT + 1))
+    assert row_cache.get("fits", "") == bytes(LARGEST_CONTENT)
     assert row_cache.get("large", "") is None
 
 
@@ -168,7 +175,7 @@ def test_a_place_that_cannot_be_used_is_a_miss(path: Path, obstacle: str) -> Non
     else:
         path.mkdir(parents=True)
     row_cache = RowCache(path)
-    for _ in range(2 * PATIENCE):
+    for _ in range(2 * MOST_FAILURES):
         row_cache.put("name", "state", b"content")
         assert row_cache.get("name", "state") is None
 
@@ -201,7 +208,7 @@ def test_whoever_holds_the_database_does_not_hold_up_a_run(row_cache: RowCache, 
 
 
 def test_a_full_row_cache_is_begun_anew_and_never_grows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.corpus.row_cache.MOST", 1 << 20)
+    monkeypatch.setattr("harness.corpus.row_cache.MOST_DATABASE_BYTES", 1 << 20)
     for _ in range(2):
         row_cache = RowCache(path)
         for number in range(1000):

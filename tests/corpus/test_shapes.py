@@ -10,7 +10,7 @@ from harness.core.value import Tensor, Value, tensor
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.port import Port, ValueType
-from harness.corpus.scenario import Inapplicable, scenario_case
+from harness.corpus.scenario_case import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN, MOST_SYMBOLS, empty_batch, other_shapes
 from tests.kit import bare_case, model_facts
 

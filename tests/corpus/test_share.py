@@ -6,7 +6,7 @@ import pytest
 
 from harness.core.value import tensor
 from harness.corpus.work.estimate import work_of
-from harness.corpus.work.share import NodeWork, compute_share
+from harness.corpus.work.work_share import NodeWork, compute_share
 
 WORK = NodeWork(named={"conv": 900.0, "a": 50.0, "b": 50.0}, mean={"Conv": 900.0, "Add": 50.0})
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.corpus.case import load_case
-from harness.corpus.errors import InputError
+from harness.corpus.model_errors import InputError
 from harness.corpus.suite import open_file, open_folder
 
 

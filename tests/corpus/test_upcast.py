@@ -13,7 +13,7 @@ from onnx.reference import ReferenceEvaluator
 from harness.core.value import Sequence, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.external_copy import external_copy
-from harness.corpus.scenario import Inapplicable
+from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.suite import open_file
 from harness.corpus.upcast import float64_case
 

@@ -22,9 +22,9 @@ WORDS = tensor(np.array(["a", "b" * 99], dtype=object))
 
 @pytest.fixture
 def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(value_file, "LARGE", 16)
+    monkeypatch.setattr(value_file, "LARGE_BYTES", 16)
     monkeypatch.setattr(value_file, "OUTSIDE_FROM", 9)
-    monkeypatch.setattr(value_file, "BLOCK", 10)
+    monkeypatch.setattr(value_file, "BLOCK_BYTES", 10)
 
 
 @pytest.mark.usefixtures("small_limits")

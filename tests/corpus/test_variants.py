@@ -8,9 +8,9 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.draw import ChoiceStream
 from harness.corpus.nodes import all_nodes
-from harness.corpus.variants.draft import Draft, Edge, Part
+from harness.corpus.variants.draft import Draft, Edge, NewNodes
 from harness.corpus.variants.sequence import TRANSFORMATIONS, has_decisions, vary
 from harness.corpus.variants.transformation import Transformation
 from harness.corpus.zoo.roster import build, zoo_models
@@ -81,7 +81,7 @@ def feeds_of(model: onnx.ModelProto) -> Feeds:
     feeds = {}
     for number, port in enumerate(port for port in model.graph.input if port.name not in weights):
         shape = [dim.dim_value for dim in port.type.tensor_type.shape.dim]
-        drawn = Draw(7, number).whole(shape, -64, 64)
+        drawn = ChoiceStream(7, number).whole(shape, -64, 64)
         whole = port.type.tensor_type.elem_type == onnx.TensorProto.INT64
         feeds[port.name] = drawn // 32 if whole else (drawn / 32).astype(np.float32)
     return feeds
@@ -114,7 +114,7 @@ def test_each_transformation_keeps_the_answer(name: str, check_answer: Check) ->
     for number, text in enumerate(MODELS):
         original = model_named(text)
         for seed in range(3):
-            variant = vary(original, Draw(seed, number), 1, [name])
+            variant = vary(original, ChoiceStream(seed, number), 1, [name])
             if variant is None:
                 continue
             applied += 1
@@ -129,7 +129,7 @@ def test_each_transformation_keeps_the_answer(name: str, check_answer: Check) ->
 def test_sequences_keep_the_answer(text: str, check_answer: Check) -> None:
     original = model_named(text)
     for seed in range(20):
-        variant = vary(original, Draw(seed), 8)
+        variant = vary(original, ChoiceStream(seed), 8)
         assert variant is not None
         check_answer(original, variant.model, feeds_of(original), exact=variant.exact)
 
@@ -141,7 +141,7 @@ def test_models_of_the_zoo_keep_the_answer(name: str, check_answer: Check) -> No
     graph = build(zoo_models()[name])
     original = graph.model(name)
     for seed in range(3):
-        variant = vary(original, Draw(seed), 6)
+        variant = vary(original, ChoiceStream(seed), 6)
         assert variant is not None
         check_answer(original, variant.model, graph.inputs, exact=variant.exact)
 
@@ -150,13 +150,13 @@ def test_the_check_finds_a_transformation_that_changes_the_answer(
     monkeypatch: pytest.MonkeyPatch, check_answer: Check
 ) -> None:
     def wrong(draft: Draft) -> str:
-        part = Part(draft)
+        part = NewNodes(draft)
         draft.reroute(Edge(None, 0), part, part.op("Neg", draft.name_at(Edge(None, 0))))
         return "y"
 
     monkeypatch.setitem(TRANSFORMATIONS, "wrong", Transformation(name="wrong", apply=wrong))
     original = model_named("image")
-    variant = vary(original, Draw(0), 1, ["wrong"])
+    variant = vary(original, ChoiceStream(0), 1, ["wrong"])
     assert variant is not None
     with pytest.raises(AssertionError):
         check_answer(original, variant.model, feeds_of(original), exact=False)
@@ -165,7 +165,7 @@ def test_the_check_finds_a_transformation_that_changes_the_answer(
 def test_the_same_choices_give_the_same_bytes() -> None:
     original = model_named("image")
     before = original.SerializeToString(deterministic=True)
-    first, second = (vary(original, Draw(5), 8) for _ in range(2))
+    first, second = (vary(original, ChoiceStream(5), 8) for _ in range(2))
     assert first is not None
     assert second is not None
     assert first.model.SerializeToString(deterministic=True) == second.model.SerializeToString(
@@ -188,7 +188,7 @@ def test_where_a_result_jumps_only_exact_transformations_are_applied() -> None:
     """)
     assert has_decisions(original, {})
     for seed in range(20):
-        variant = vary(original, Draw(seed), 6)
+        variant = vary(original, ChoiceStream(seed), 6)
         assert variant is not None
         assert variant.exact
 
@@ -203,7 +203,7 @@ def test_where_a_result_jumps_only_exact_transformations_are_applied() -> None:
     ids=["opset 12", "ai.onnx.ml"],
 )
 def test_models_that_are_left_alone(text: str) -> None:
-    assert vary(onnx.parser.parse_model(text), Draw(0), 3) is None
+    assert vary(onnx.parser.parse_model(text), ChoiceStream(0), 3) is None
 
 
 def test_defaults_are_written_out_before_a_function_is_opened(check_answer: Check) -> None:
@@ -212,7 +212,7 @@ def test_defaults_are_written_out_before_a_function_is_opened(check_answer: Chec
         <ir_version: 8, opset_import: ["" : 17]>
         mean (float[2,3,2,2] x) => (float[2,3,2,2] y) { y = MeanVarianceNormalization (x) }
     """)
-    variant = vary(original, Draw(0), 1, ["opened"])
+    variant = vary(original, ChoiceStream(0), 1, ["opened"])
     assert variant is not None
     assert "ReduceMean" in {node.op_type for node in all_nodes(variant.model.graph.node)}
     check_answer(original, variant.model, feeds_of(original), exact=False)

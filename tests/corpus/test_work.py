@@ -7,8 +7,8 @@ import onnx
 import onnx.parser
 import pytest
 
+from harness.core.run_work import NODE_OPERATIONS
 from harness.core.value import NamedValues, Sequence, tensor
-from harness.core.work import STEP
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
 from harness.corpus.suites import open_suite
@@ -90,7 +90,7 @@ def test_operators(graph: str, shapes: dict[str, tuple[int, ...]], multiply_adds
     work, _ = work_of(parsed(graph), zeros(**shapes))
     assert work.multiply_adds == multiply_adds
     assert work.nodes == 1
-    assert work.operations >= multiply_adds + STEP
+    assert work.operations >= multiply_adds + NODE_OPERATIONS
 
 
 def test_bytes_are_those_of_operands_and_results() -> None:

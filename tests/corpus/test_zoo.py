@@ -8,7 +8,7 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.corpus.case import load_case
-from harness.corpus.errors import ModelError
+from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import Suite
 from harness.corpus.suites import open_suite
 from harness.corpus.zoo.roster import ARCHITECTURES, zoo_models

@@ -5,18 +5,18 @@ import onnx
 import pytest
 
 from harness.core.value import Array
-from harness.corpus.zoo.graph import BATCH, Draw, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, GraphBuilder, MakeInput
 from harness.corpus.zoo.inputs import activations, digits, images, log_mel, padding_mask, token_ids
 
 
-def graph(*, seed: str = "a", fixed: bool = False) -> Graph:
-    return Graph(seed=seed, opset=17, fixed=fixed)
+def graph(*, seed: str = "a", fixed: bool = False) -> GraphBuilder:
+    return GraphBuilder(seed=seed, opset=17, fixed=fixed)
 
 
 def test_names_show_the_layer_and_are_unique() -> None:
     g = graph()
     with g.scope("layer0"), g.scope("mlp"):
-        x = g.input("x", (BATCH, 4), activations)
+        x = g.input("x", (BATCH_DIM, 4), activations)
         names = [g.op("Relu", x), g.op("Relu", x), *g.ops(2, "Split", x, axis=1), g.normal("weight", (4,), 1)]
     assert names == [
         "layer0/mlp/Relu",
@@ -30,7 +30,7 @@ def test_names_show_the_layer_and_are_unique() -> None:
 
 
 def test_random_numbers_derive_from_the_seed_and_the_name_alone() -> None:
-    def weight(g: Graph, *before: str) -> Array:
+    def weight(g: GraphBuilder, *before: str) -> Array:
         for name in before:
             g.normal(name, (3,), 1.0)
         g.normal("weight", (3,), 1.0)
@@ -53,8 +53,8 @@ def test_constants_are_shared_by_type_shape_and_content() -> None:
 def test_symbols_are_declared_by_name_or_by_size() -> None:
     for fixed, declared in ((False, "batch"), (True, 2)):
         g = graph(fixed=fixed)
-        y = g.op("Relu", g.input("x", (BATCH, 3), activations))
-        g.output("y", y, "float32", (BATCH, "found"))
+        y = g.op("Relu", g.input("x", (BATCH_DIM, 3), activations))
+        g.output("y", y, "float32", (BATCH_DIM, "found"))
         ports = (g.model("m").graph.input[0], g.model("m").graph.output[0])
         first, second = (port.type.tensor_type.shape.dim for port in ports)
         assert (first[0].dim_param or first[0].dim_value, first[1].dim_value) == (declared, 3)
@@ -80,7 +80,7 @@ def test_a_body_keeps_its_nodes_and_sees_names_from_outside() -> None:
 
 
 def test_inputs_are_in_the_range_of_real_ones() -> None:
-    def draw(maker: Draw, shape: tuple[int, ...]) -> Array:
+    def draw(maker: MakeInput, shape: tuple[int, ...]) -> Array:
         drawn = maker(np.random.default_rng(1), shape)
         assert drawn.shape == shape
         return drawn

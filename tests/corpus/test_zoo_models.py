@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.corpus.zoo.graph import Graph
+from harness.corpus.zoo.graph_builder import GraphBuilder
 from harness.corpus.zoo.roster import ZooModel, build, zoo_models
 
 ort: Any = pytest.importorskip("onnxruntime")
@@ -18,7 +18,7 @@ SYMBOLIC = [name for name, model in MODELS.items() if model.architecture.symboli
 
 
 @functools.cache
-def built(name: str) -> tuple[Graph, onnx.ModelProto]:
+def built(name: str) -> tuple[GraphBuilder, onnx.ModelProto]:
     g = build(MODELS[name])
     return g, g.model(name)
 

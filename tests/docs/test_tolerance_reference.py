@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.judged import FAR
-from harness.core.missing import USUAL
+from harness.core.judge_output import FAR_FROM_CPU
+from harness.core.missing import SHIPPED_POLICIES
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import LOST
 from harness.core.precise import LIMITS, MAX_FACTOR
-from harness.core.rules import WORDS
+from harness.core.rules import RULE_WORDS
 from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
 from harness.core.value import DTYPES
 from harness.core.verdict import Verdict
@@ -43,7 +43,7 @@ def test_the_table_is_that_of_the_code() -> None:
 
 def test_every_rule_has_its_row_in_the_order_in_which_it_is_tried() -> None:
     published = rows("The order in which a verdict is found", "rule |")
-    assert [(name, said) for name, (said, _) in published.items()] == list(WORDS.items())
+    assert [(name, said) for name, (said, _) in published.items()] == list(RULE_WORDS.items())
     named = {word for _, words in published.values() for word in re.findall(r"[a-z_]+", words)}
     assert named & set(Verdict) >= {
         *set(Verdict) - {Verdict.NOT_RUN, Verdict.UNCLEAN_EXIT},  # that is of a target
@@ -73,7 +73,7 @@ def test_the_limits_of_noise_are_those_of_the_code() -> None:
 
 def test_the_limits_of_converted_models_are_those_of_the_code() -> None:
     page = " ".join(PAGE.split())
-    assert f"its error is no more than {FAR:g} times what the precision costs" in page
+    assert f"its error is no more than {FAR_FROM_CPU:g} times what the precision costs" in page
     others = {limit for precision, limit in LIMITS.items() if precision != "float16"}
     assert (others, MAX_FACTOR, LOST) == ({2.0}, 2.0, 0.5)
     assert f"at most 2 times the CPU provider's error, at float16 {LIMITS['float16']:g} times" in page
@@ -102,4 +102,4 @@ def test_the_usual_policies_are_those_that_are_shipped() -> None:
         for path in (ROOT / "matrices" / "policies").glob("*.toml")
         for entry in load_policy(path)
     ]
-    assert sorted(map(repr, shipped)) == sorted(map(repr, USUAL))
+    assert sorted(map(repr, shipped)) == sorted(map(repr, SHIPPED_POLICIES))

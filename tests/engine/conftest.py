@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine import tensor_files
+from harness.engine import mapped_tensors
 
 
 @pytest.fixture
@@ -12,5 +12,5 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that stands for the system's memory of shared tensors."""
     memory = tmp_path / "memory"
     memory.mkdir()
-    monkeypatch.setattr(tensor_files, "MEMORY", memory)
+    monkeypatch.setattr(mapped_tensors, "MEMORY", memory)
     return memory

@@ -13,7 +13,7 @@ from harness.engine.next_step import NextStep
 from harness.engine.prepare import open_suites
 from harness.engine.references import References, Stores
 from harness.engine.task import Task
-from harness.golden.store import GoldenStore
+from harness.golden.golden_cache import GoldenStore
 from harness.plan.expand import expand
 from tests.kit import make_matrix
 

@@ -14,10 +14,10 @@ from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.origins import Origins
 from harness.corpus.port import ValueType
-from harness.engine.agreed import with_agreement
-from harness.engine.evidence import Evidence, Rule
+from harness.engine.agreement_measure import with_agreement
+from harness.engine.evidence import CellRule, Evidence
 from harness.engine.outcome import Ran, Unavailable
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 from tests.kit import bare_case, model_facts, placement_of
 
 SCORES = np.array([[3, 2, 1], [1, 3, 2]], np.float32)
@@ -47,7 +47,7 @@ def measured(
     of: Case,
     golden: list[NamedValues],
     actual: list[NamedValues],
-    rule: Rule | None = None,
+    rule: CellRule | None = None,
     **evidence: Any,
 ) -> tuple[Agreement, ...]:
     ran = Ran(
@@ -56,7 +56,7 @@ def measured(
         timings_ms={},
     )
     known = Evidence(golden=Golden(status="ok", outputs=tuple(golden)), **evidence)
-    return with_agreement(Facts(), of, ran, known, rule or Rule()).agreement
+    return with_agreement(Facts(), of, ran, known, rule or CellRule()).agreement
 
 
 GOLDEN, ACTUAL = outputs(y=SCORES), outputs(y=OTHERS)
@@ -137,7 +137,7 @@ def test_random_numbers_and_generated_text_have_none() -> None:
     by_chance = case({"": "top1"}, origins=Origins(by_chance=("RandomNormal",)))
     assert measured(by_chance, [GOLDEN], [ACTUAL]) == ()
     played: Any = "what a cell of the scenario plays"
-    assert measured(case({"": "top1"}), [GOLDEN], [ACTUAL], Rule(generation=played)) == ()
+    assert measured(case({"": "top1"}), [GOLDEN], [ACTUAL], CellRule(generation=played)) == ()
 
 
 def test_a_converted_model_is_compared_with_the_model_before() -> None:
@@ -147,9 +147,9 @@ def test_a_converted_model_is_compared_with_the_model_before() -> None:
 
 def test_without_a_golden_there_is_no_figure() -> None:
     gone = Unavailable(cause=Cause.NO_DEVICE, reason="")
-    assert with_agreement(Facts(), case({"": "top1"}), gone, Evidence(), Rule()).agreement == ()
+    assert with_agreement(Facts(), case({"": "top1"}), gone, Evidence(), CellRule()).agreement == ()
     refused = Evidence(golden=Golden(status="refused"))
-    found = with_agreement(Facts(), case({"": "top1"}), _ran(), refused, Rule())
+    found = with_agreement(Facts(), case({"": "top1"}), _ran(), refused, CellRule())
     assert found.agreement == ()
 
 

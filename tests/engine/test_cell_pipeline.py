@@ -15,7 +15,7 @@ from harness.corpus.protos import tensor_proto
 from harness.engine.events import Finished, Warned
 from harness.engine.references import References
 from harness.engine.task import Question
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, start_engine, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]>\n'

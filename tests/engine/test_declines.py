@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from harness.core.record import Record
+from harness.core.run_work import Unchecked
 from harness.core.value import Map, Sequence, Value, tensor, to_wire
 from harness.core.verdict import Verdict
-from harness.core.work import Unchecked
 from harness.engine import connection
 from harness.engine.connection import Greeting, find_greeting
 from harness.engine.job import declined

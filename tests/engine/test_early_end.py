@@ -8,7 +8,7 @@ from harness.core.cause import PRINTED, plain_cause
 from harness.core.decide import decide
 from harness.core.policy import Policy
 from harness.core.verdict import Phase, Verdict
-from harness.corpus.errors import BoundError
+from harness.corpus.model_errors import BoundError
 from harness.engine.early_end import clean_error, ended, without_case
 from harness.engine.outcome import Died, Outcome, Raised
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.core.cell import Cell
+from harness.core.cell_end import CellEnd
 from harness.core.decide import decide
-from harness.core.ended import Ended
 from harness.core.facts import Facts, OptionEffect
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
@@ -186,7 +186,7 @@ def test_bit_identical_outputs_are_no_effect() -> None:
 @pytest.mark.parametrize(("option", "reason"), [("use_tf32", ""), ("o" * 500, "x" * 1000)])
 def test_a_reason_ends_with_the_note_that_no_effect_was_seen(option: str, reason: str) -> None:
     facts = Facts(
-        ended=Ended(how="declared", message=reason), effect=OptionEffect(options=(option,), seen=False)
+        ended=CellEnd(how="declared", message=reason), effect=OptionEffect(options=(option,), seen=False)
     )
     told = decide(facts, Policy()).reason
     assert "no effect seen: the outputs are bit-identical without" in told

@@ -13,8 +13,8 @@ from harness.core.value import Array, Tensor
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
-from harness.engine.evidence import Rule, Wider, with_placement
-from harness.engine.task import Kind, Question
+from harness.engine.evidence import CellRule, Wider, with_placement
+from harness.engine.task import Question, QuestionKind
 from tests.engine.test_next_step import Court
 from tests.kit import placement_of
 
@@ -97,7 +97,7 @@ def test_what_a_document_allows_passes_with_a_mark(tmp_path: Path) -> None:
     record = court.judge(lambda right: right + rng.uniform(-3e-4, 3e-4, right.shape).astype(np.float32))
     assert record.verdict is Verdict.PASS
     assert record.approximate.endswith("which WGSL allows")
-    assert Kind.NOISE in court.asked
+    assert QuestionKind.NOISE in court.asked
     beyond = Court(tmp_path, WAVES, WEBGPU).judge(lambda right: right + np.float32(0.02))
     assert beyond.verdict is Verdict.MISMATCH
     other = Court(tmp_path, WAVES).judge(lambda right: right + np.float32(3e-4))
@@ -160,7 +160,9 @@ def test_it_excuses_nothing_where_onnxruntime_does_not_do_it(
 
 
 def test_it_is_known_of_what_is_left_to_the_cpu_ep() -> None:
-    rule = Rule(wider=(Wider(noise_at="float16", delivers="float16"), Wider(noise_at="a", on_cpu="MatMul")))
+    rule = CellRule(
+        wider=(Wider(noise_at="float16", delivers="float16"), Wider(noise_at="a", on_cpu="MatMul"))
+    )
     partly = placement_of({"Add": 1}, {"MatMul": 2}, source="profile")
     assert with_placement(rule, partly) == rule
     none = msgspec.structs.replace(partly, ep_nodes=0, ep_ops={})

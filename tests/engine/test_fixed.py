@@ -6,11 +6,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.ended import Ended
+from harness.core.cell_end import CellEnd
 from harness.core.facts import Facts
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
-from harness.engine.fixed import may_be_fixed
+from harness.engine.fixed_size_step import may_be_fixed
 from tests.kit import fake_target, of_folder, placement_of, records_of, run_matrix, write_model
 
 FREE = """<ir_version: 9, opset_import: ["" : 17]>
@@ -46,7 +46,7 @@ def test_only_compute_on_the_cpu_or_a_refusal_asks_for_fixed_sizes() -> None:
     by_design = msgspec.structs.replace(PARTLY, shape_ops=("Shape",))
     assert not may_be_fixed(Facts(placement=by_design))
     assert not may_be_fixed(Facts(placement=PARTLY, provider="CPUExecutionProvider"))
-    refused = Ended(how="raised", message="no dynamic shape", refused=True)
+    refused = CellEnd(how="raised", message="no dynamic shape", refused=True)
     assert may_be_fixed(Facts(phase=Phase.CREATE, ended=refused))
     assert not may_be_fixed(Facts(phase=Phase.RUN, ended=refused))
-    assert not may_be_fixed(Facts(phase=Phase.CREATE, ended=Ended(how="died")))
+    assert not may_be_fixed(Facts(phase=Phase.CREATE, ended=CellEnd(how="died")))

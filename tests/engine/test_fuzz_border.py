@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.agent import wire as agent_wire
 from harness.agent.frame import FrameReader, framed
-from harness.agent.message import unpack
+from harness.agent.message import unpack_message
 from harness.core.record import decode_record, encode_record
 from harness.core.value import BITS, DTYPES, KEY_TYPES, STRING, Tensor, from_wire
 from harness.core.verdict import Family, Phase
@@ -25,10 +25,10 @@ from harness.engine.configuration import cpu_configuration
 from harness.engine.events import Event, Finished
 from harness.engine.job import piece
 from harness.engine.listener import Listener
-from harness.engine.outcome import Asked, Ending, Raised, Ran
+from harness.engine.mapped_tensors import Tensors
+from harness.engine.outcome import Ending, ExpectedResult, Raised, Ran
 from harness.engine.queues import TaskQueue
-from harness.engine.task import HOME, CellTask, Kind, Question, QuestionTask, Task
-from harness.engine.tensor_files import Tensors
+from harness.engine.task import HOME, CellTask, Question, QuestionKind, QuestionTask, Task
 from harness.engine.worker import Worker
 from harness.places.fleet import Fleet
 from harness.plan.file_format import Timeouts
@@ -193,7 +193,9 @@ def computed(case: Case) -> list[dict[str, Any]]:
     names, answers = list(case.outputs), []
     for data_set in case.data_sets:
         feeds = {name: value.array for name, value in data_set.inputs if isinstance(value, Tensor)}
-        answers.append(dict(zip(names, map(agent_wire.to_wire, session.run(names, feeds)), strict=True)))
+        answers.append(
+            dict(zip(names, map(agent_wire.output_to_wire, session.run(names, feeds)), strict=True))
+        )
     return answers
 
 
@@ -245,7 +247,7 @@ def results(border: Border) -> list[dict[str, Any]]:
 @given(st.data())
 def test_any_result_is_judged_or_breaks_the_protocol(border: Border, data: st.DataObject) -> None:
     task = border.task()
-    task.asked = Asked(data_sets=1, outputs=border.case.outputs)
+    task.asked = ExpectedResult(data_sets=1, outputs=border.case.outputs)
     message = ["result", id(task), data.draw(st.sampled_from(results(border)))]
     worker = border.receive(data.draw(mutated(message)), task)
     if worker.broken:
@@ -262,7 +264,7 @@ def test_any_result_is_judged_or_breaks_the_protocol(border: Border, data: st.Da
 def test_the_results_that_are_mutated_are_valid(border: Border) -> None:
     for valid in results(border):
         task = border.task()
-        task.asked = Asked(data_sets=1, outputs=border.case.outputs)
+        task.asked = ExpectedResult(data_sets=1, outputs=border.case.outputs)
         worker = border.receive(["result", id(task), valid], task)
         assert worker.result is not None, valid
         border.send(worker, ["done", id(task), AFTER])
@@ -274,7 +276,7 @@ def test_each_part_of_a_result_may_be_another_thing(border: Border) -> None:
     for valid in results(border)[1:]:
         for body in each_replaced(valid, 29):
             task = border.task()
-            task.asked = Asked(data_sets=1, outputs=border.case.outputs)
+            task.asked = ExpectedResult(data_sets=1, outputs=border.case.outputs)
             worker = border.receive(["result", id(task), body], task)
             if not worker.broken:
                 border.send(worker, ["done", id(task), AFTER])
@@ -287,7 +289,7 @@ def test_each_part_of_a_result_may_be_another_thing(border: Border) -> None:
 @given(st.data())
 def test_any_values_are_judged(border: Border, data: st.DataObject) -> None:
     task = border.task()
-    task.asked = Asked(data_sets=1, outputs=border.case.outputs)
+    task.asked = ExpectedResult(data_sets=1, outputs=border.case.outputs)
     body = dict(results(border)[0])
     values, again = ([border.wires[name] for name in border.case.outputs] for _ in range(2))
     for where in (values, again):
@@ -311,19 +313,19 @@ def test_any_answer_is_kept_or_breaks_the_protocol(border: Border, data: st.Data
         suite=border.cell.suite, model=border.cell.model, kind=data.draw(st.sampled_from(KINDS))
     )
     task = QuestionTask(about=question, for_caller=True)
-    task.asked = Asked(data_sets=1, outputs=border.case.outputs, by_reference=True)
+    task.asked = ExpectedResult(data_sets=1, outputs=border.case.outputs, by_reference=True)
     body: Any = results(border)[0]
-    if question.kind == Kind.MADE:
+    if question.kind == QuestionKind.MADE:
         task.for_caller = False
-        model = agent_wire.to_wire(np.frombuffer(b"a model", np.uint8))
+        model = agent_wire.output_to_wire(np.frombuffer(b"a model", np.uint8))
         made = {"status": "ok", "made": model, "rounded": model, "timings_ms": {"make": 1.0}}
         body = data.draw(st.sampled_from([made, {"status": "ok", "declined": "no"}]))
     worker = border.receive(data.draw(mutated(["result", id(task), body])), task)
-    if worker.result is not None and question.kind != Kind.MADE:
+    if worker.result is not None and question.kind != QuestionKind.MADE:
         border.send(worker, ["done", id(task), AFTER])
 
 
-KINDS = (Kind.ANSWER, Kind.UNOPTIMIZED, Kind.EVALUATED, Kind.MADE)
+KINDS = (QuestionKind.ANSWER, QuestionKind.UNOPTIMIZED, QuestionKind.EVALUATED, QuestionKind.MADE)
 
 
 @FEW
@@ -387,4 +389,4 @@ def test_a_piece_from_anywhere_is_bytes_or_nothing(border: Border, offset: int) 
 def test_bytes_are_given_once() -> None:
     text = b'[{"\\u0000bytes":[0,8]},{"\\u0000bytes":[0,8]}]'
     with pytest.raises(ValueError, match="lacks binary values"):
-        unpack(text + b"12345678", len(text))
+        unpack_message(text + b"12345678", len(text))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness.core.decide import decide, judged_again
 from harness.core.facts import CPU_PROVIDER, Facts
-from harness.core.generated import Generation as Told
+from harness.core.generation_figures import GenerationFigures
 from harness.core.policy import Policy
 from harness.core.record import Decision
 from harness.core.spread import Spread
@@ -19,12 +19,12 @@ from harness.core.verdict import Verdict
 from harness.core.ways import WAYS, Play, plays_of
 from harness.corpus.case import DataSet
 from harness.corpus.decoder import CachePair, Decoder
-from harness.corpus.generation import Generation
+from harness.corpus.generation_case import GenerationSupport
 from harness.corpus.port import ValueType
-from harness.engine.evidence import Evidence, Rule
+from harness.engine.evidence import CellRule, Evidence
 from harness.engine.measure import measure, with_generation
 from harness.engine.outcome import Played, Ran
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 from tests.kit import bare_case, decided_record, placement_of
 
 LENGTH, VOCABULARY, NOISE = 12, 24, 1e-4
@@ -43,7 +43,7 @@ PLAYS: tuple[Play, ...] = tuple(
     for play in plays_of(way, LENGTH, 4, WAYS[way].rows)
 )
 NAMES = [play.name for play in PLAYS]
-GENERATION = Generation(
+GENERATION = GenerationSupport(
     decoder=DECODER,
     plays=PLAYS,
     declined={"shared_buffer": "no operator of the model can have past and present in one buffer"},
@@ -119,12 +119,12 @@ def measured(
     if played is not None:
         answer = Golden(status="ok", outputs=tuple(map(named, played)), text=(3, 2))
     evidence = Evidence(golden=golden, noise=SPREAD if golden.status == "ok" else None, played=answer)
-    rule = Rule(policy=POLICY, generation=GENERATION)
+    rule = CellRule(policy=POLICY, generation=GENERATION)
     facts = with_generation(measure(outcome, CASE, evidence, rule, provider), CASE, outcome, evidence, rule)
     return facts, decide(facts, POLICY)
 
 
-def told(facts: Facts) -> Told:
+def told(facts: Facts) -> GenerationFigures:
     assert facts.generation is not None
     return facts.generation
 
@@ -275,7 +275,7 @@ def test_figures_of_a_way_are_those_of_its_outputs() -> None:
     assert [position for position, kl in enumerate(way.kl) if kl is None or kl > 1e-4] == [3]
     p, q = (np.exp(logits) / np.exp(logits).sum() for logits in (LOGITS[0, 3], -LOGITS[0, 3]))
     assert way.kl[3] == pytest.approx(float((p * np.log(p / q)).sum()), rel=1e-3)
-    assert msgspec.json.decode(msgspec.json.encode(told(facts)), type=Told) == told(facts)
+    assert msgspec.json.decode(msgspec.json.encode(told(facts)), type=GenerationFigures) == told(facts)
 
 
 def test_outputs_that_are_no_logits_and_no_cache_are_not_compared() -> None:

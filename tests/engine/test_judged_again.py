@@ -12,18 +12,18 @@ from hypothesis import strategies as st
 from harness.core.decide import decide, judged_again
 from harness.core.facts import UNREPEATABLE, Facts
 from harness.core.metrics import ATOL_GRID
-from harness.core.missing import USUAL, Need, missing
+from harness.core.missing import SHIPPED_POLICIES, Need, missing
 from harness.core.policy import Policy
 from harness.core.record import Decision
 from harness.core.tolerance import Tolerance
 from harness.core.value import NamedValues, tensor
 from harness.corpus.case import DataSet
 from harness.corpus.port import ValueType
-from harness.engine.evidence import Evidence, Rule
+from harness.engine.evidence import CellRule, Evidence
 from harness.engine.measure import measure
 from harness.engine.outcome import Ran
-from harness.engine.task import Kind
-from harness.golden.golden import Golden
+from harness.engine.task import QuestionKind
+from harness.golden.golden_answer import Golden
 from tests.kit import bare_case, decided_record, placement_of
 
 PLACEMENT = placement_of({"Erf": 1}, source="profile")
@@ -33,7 +33,7 @@ CASE = bare_case(
     data_sets=(DataSet(name="given", inputs=()),),
 )
 TRUTH = np.array([[1.0, -3e-3, 7e-6, 50.0], [0.5, 2.0, -1e-4, 1e-7]])
-FIXED = [policy.fixed for policy in USUAL if policy.fixed is not None]
+FIXED = [policy.fixed for policy in SHIPPED_POLICIES if policy.fixed is not None]
 
 
 def values(error: float, seed: int, dtype: type = np.float32) -> NamedValues:
@@ -48,12 +48,12 @@ def under(
     tolerance: Tolerance,
     outcome: Ran,
     golden: Golden,
-    references: dict[Kind, Golden],
+    references: dict[QuestionKind, Golden],
     expected: NamedValues = (),
-    doubts: dict[Kind, str] | None = None,
+    doubts: dict[QuestionKind, str] | None = None,
 ) -> tuple[Facts, Decision]:
     """What a run does: references are asked where they are needed."""
-    rule = Rule(policy=Policy(fixed=tolerance, judge_by="table"))
+    rule = CellRule(policy=Policy(fixed=tolerance, judge_by="table"))
     evidence = Evidence(golden=golden, doubts=doubts or {})
     case = msgspec.structs.replace(CASE, data_sets=(DataSet(name="given", inputs=(), expected=expected),))
     facts = measure(outcome, case, evidence, rule, "AnyExecutionProvider")
@@ -71,11 +71,13 @@ TOLERANCES = st.builds(
 
 @given(
     errors=st.lists(ERRORS, min_size=4, max_size=4),
-    absent=st.sets(st.sampled_from([Kind.EVALUATED, Kind.UNOPTIMIZED, Kind.FLOAT64])),
+    absent=st.sets(st.sampled_from([QuestionKind.EVALUATED, QuestionKind.UNOPTIMIZED, QuestionKind.FLOAT64])),
     policies=st.tuples(TOLERANCES, TOLERANCES),
     providers_changed=st.sampled_from(["", "", "CPU only"]),
     others=st.tuples(st.none() | ERRORS, st.none() | ERRORS),
-    doubt=st.sampled_from([("", {}), ("unsure", {}), (UNREPEATABLE, {}), ("", {Kind.EVALUATED: "wrong"})]),
+    doubt=st.sampled_from(
+        [("", {}), ("unsure", {}), (UNREPEATABLE, {}), ("", {QuestionKind.EVALUATED: "wrong"})]
+    ),
 )
 def test_it_is_what_a_run_would_have_said(
     errors: list[float],
@@ -83,16 +85,16 @@ def test_it_is_what_a_run_would_have_said(
     policies: tuple[Tolerance, Tolerance],
     providers_changed: str,
     others: tuple[float | None, float | None],
-    doubt: tuple[str, dict[Kind, str]],
+    doubt: tuple[str, dict[QuestionKind, str]],
 ) -> None:
     before, after = policies
     dispute, doubts = doubt
     second, expected = others
     golden, result, evaluated, unoptimized = (values(error, seed) for seed, error in enumerate(errors))
     known = {
-        Kind.EVALUATED: evaluated,
-        Kind.UNOPTIMIZED: unoptimized,
-        Kind.FLOAT64: values(0.0, 0, np.float64),
+        QuestionKind.EVALUATED: evaluated,
+        QuestionKind.UNOPTIMIZED: unoptimized,
+        QuestionKind.FLOAT64: values(0.0, 0, np.float64),
     }
     answers = {
         kind: Golden(status="refused") if kind in absent else Golden(status="ok", outputs=(outputs,))

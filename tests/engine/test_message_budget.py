@@ -17,11 +17,11 @@ import pytest
 from harness.agent.frame import LARGEST_BINARY, LARGEST_JSON, MODES, FrameReader, NoFrameError
 from harness.agent.hello import hello
 from harness.engine import worker
-from harness.engine.budget import budget_of
 from harness.engine.engine import those_waiting
 from harness.engine.launch import Started, start_process
+from harness.engine.message_budget import budget_of
 from harness.engine.messages import ProtocolError
-from harness.engine.process import ENDED, MOST_WAITING, MOST_WAITING_BYTES, AgentProcess
+from harness.engine.process import ENDED, MOST_MESSAGE_BYTES_WAITING, MOST_MESSAGES_WAITING, AgentProcess
 from harness.engine.worker import Worker
 
 PLAIN: dict[str, Any] = {"model": "m.onnx", "data_sets": [[]]}
@@ -117,7 +117,9 @@ def agent(messages: str, folder: Path) -> tuple[AgentProcess, "queue.SimpleQueue
     return process, inbox
 
 
-@pytest.mark.parametrize(("nbytes", "most"), [(10, MOST_WAITING), (MOST_WAITING_BYTES // 4, 4)])
+@pytest.mark.parametrize(
+    ("nbytes", "most"), [(10, MOST_MESSAGES_WAITING), (MOST_MESSAGE_BYTES_WAITING // 4, 4)]
+)
 def test_a_flood_waits_outside_until_messages_are_taken(nbytes: int, most: int, tmp_path: Path) -> None:
     process, inbox = agent(f'iter(lambda: ("phase", 7, bytes({nbytes})), 0)', tmp_path)
     for taken in (0, 1, 2):

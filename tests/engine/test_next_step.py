@@ -21,7 +21,7 @@ from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.engine import measure, next_step
 from harness.engine.outcome import Died, Ending, Hung, Made, Raised, Ran
-from harness.engine.task import CellTask, Kind, Question
+from harness.engine.task import CellTask, Question, QuestionKind
 from harness.golden.provenance import SESSION
 from tests.engine.pipelines import WaitingPipeline
 from tests.kit import of_folder, placement_of
@@ -111,7 +111,9 @@ class Court(WaitingPipeline):
 
 def answered(question: Question, case: Case) -> Ending:
     return computed(
-        case, optimized=question.kind is not Kind.UNOPTIMIZED, by_reference=question.kind.without_session
+        case,
+        optimized=question.kind is not QuestionKind.UNOPTIMIZED,
+        by_reference=question.kind.without_session,
     )
 
 
@@ -149,7 +151,7 @@ def test_an_exact_result_asks_for_nothing_but_the_golden(tmp_path: Path) -> None
     court = Court(tmp_path)
     record = court.judge(lambda right: right)
     assert record.verdict is Verdict.PASS
-    assert court.asked == ["answer", Kind.ZEROED]
+    assert court.asked == ["answer", QuestionKind.ZEROED]
     assert record.outputs[0].noise is None
 
 
@@ -157,7 +159,7 @@ def test_an_inexact_result_is_given_in_units_of_the_models_noise(tmp_path: Path)
     court = Court(tmp_path)
     record = court.judge(off_by(5e-7))
     assert record.verdict is Verdict.PASS
-    assert court.asked == ["answer", Kind.NOISE, Kind.ZEROED]
+    assert court.asked == ["answer", QuestionKind.NOISE, QuestionKind.ZEROED]
     noise = record.outputs[0].noise
     assert noise is not None
     assert noise.precision == noise.like == "float32"
@@ -199,12 +201,12 @@ def test_limits_let_pass_what_is_noise(tmp_path: Path) -> None:
     assert record.verdict is Verdict.PASS
     assert record.outputs[0].noise is not None
     assert record.outputs[0].noise.rms_limit is not None
-    assert set(court.asked) == {"answer", Kind.NOISE, Kind.ZEROED}
+    assert set(court.asked) == {"answer", QuestionKind.NOISE, QuestionKind.ZEROED}
 
 
 def test_without_noise_the_table_judges_and_the_record_says_why(tmp_path: Path) -> None:
     court = Court(tmp_path, tolerance=[{"noise": {}}])
-    court.answers[Kind.NOISE] = lambda _: Died(phase=Phase.RUN, cause="SIGSEGV")
+    court.answers[QuestionKind.NOISE] = lambda _: Died(phase=Phase.RUN, cause="SIGSEGV")
     record = court.judge(off_by(5e-5))
     assert record.verdict is Verdict.PASS
     assert record.no_spread == "the model does not run with noise: the CPU EP crashed: SIGSEGV"
@@ -328,14 +330,17 @@ def court_at_int8(folder: Path) -> Court:
     weight = np.random.default_rng(3).standard_normal((64, 8)).round(1).astype(np.float32)
     model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
     content = np.frombuffer(model.SerializeToString(), np.uint8)
-    court.answers[Kind.MADE] = lambda _: Made(content=tensor(content))
+    court.answers[QuestionKind.MADE] = lambda _: Made(content=tensor(content))
     return court
 
 
 def test_a_precision_waits_for_its_model(tmp_path: Path) -> None:
     court = court_at_int8(tmp_path)
     record = court.judge(lambda right: right)
-    assert court.asked[:2] == ["answer", Kind.MADE]  # a model that the CPU EP refuses is not converted
+    assert court.asked[:2] == [
+        "answer",
+        QuestionKind.MADE,
+    ]  # a model that the CPU EP refuses is not converted
     assert record.verdict is Verdict.PASS
     error = record.outputs[0].precision_error
     assert error is not None
@@ -350,7 +355,7 @@ def test_references_speak_of_the_model_as_it_came(tmp_path: Path) -> None:
     court = court_at_int8(tmp_path)
     record = court.judge(lambda right: right[:, ::-1])
     assert record.verdict is Verdict.MISMATCH
-    assert {"evaluated", Kind.UNOPTIMIZED, "float64-evaluated"} <= set(court.asked)
+    assert {"evaluated", QuestionKind.UNOPTIMIZED, "float64-evaluated"} <= set(court.asked)
     (told,) = record.adjudication
     assert (told.by, told.nearer) == ("float64, node by node", "golden")
     assert told.golden < 1e-5 < told.ep
@@ -366,7 +371,7 @@ def test_a_golden_that_references_dispute_fails_no_precision(tmp_path: Path) -> 
         assert isinstance(right, Tensor)
         return msgspec.structs.replace(ran, outputs=(((name, tensor(right.array[:, ::-1].copy())),),))
 
-    court.answers["answer"] = court.answers[Kind.ROUNDED] = wrong
+    court.answers["answer"] = court.answers[QuestionKind.ROUNDED] = wrong
     record = court.judge(lambda right: right)
     assert record.verdict is Verdict.REFERENCE_DISPUTED
     assert "the CPU EP without optimizations differs" in record.reason
@@ -384,7 +389,7 @@ def test_a_golden_that_references_dispute_fails_no_precision(tmp_path: Path) -> 
 )
 def test_a_precision_that_does_not_apply_tries_nothing(tmp_path: Path, ending: Ending, reason: str) -> None:
     court = Court(tmp_path, **AT_INT8)
-    court.answers[Kind.MADE] = lambda _: ending
+    court.answers[QuestionKind.MADE] = lambda _: ending
     record = court.judge(lambda right: right)
     assert record.verdict is Verdict.DECLARED
     assert record.reason == reason
@@ -410,10 +415,10 @@ def test_a_converter_that_fails_in_two_runs_is_not_asked_again(
     courts = [Court(tmp_path, **AT_INT8) for _ in range(4)]  # each is a run; they share the cache
     records = []
     for court in courts:
-        court.answers[Kind.MADE] = lambda _: ending
+        court.answers[QuestionKind.MADE] = lambda _: ending
         records.append(court.judge(lambda right: right))
     assert {record.verdict for record in records} == {Verdict.DECLARED}
-    assert sum(court.asked.count(Kind.MADE) for court in courts) == asked
+    assert sum(court.asked.count(QuestionKind.MADE) for court in courts) == asked
     assert records[-1].reason.endswith("failed in an earlier run, too") == (asked == 2)
 
 
@@ -442,13 +447,13 @@ def test_a_wrong_answer_to_undefined_values_is_not_the_fault_of_the_ep(
 ) -> None:
     court = Court(tmp_path, UNDEFINED_CAST.replace("LOW", low))
     record = court.judge(lambda right: right + 1)
-    assert Kind.UNDEFINED in court.asked
+    assert QuestionKind.UNDEFINED in court.asked
     assert record.verdict is verdict
     told = "to uint8, which holds 0 to 255" in record.reason
     assert told is (verdict is Verdict.UNDEFINED_INPUT)
     asked_before = list(court.asked)
     assert court.judge(lambda right: right).verdict is Verdict.PASS
-    assert court.asked == [*asked_before, Kind.ZEROED]  # a right answer needs no excuse
+    assert court.asked == [*asked_before, QuestionKind.ZEROED]  # a right answer needs no excuse
 
 
 @pytest.mark.parametrize("contested", [False, True])
@@ -473,7 +478,7 @@ def test_expected_data_define_a_result_unless_onnx_contradicts_them(
 def test_a_right_answer_to_which_a_node_adds_nothing_has_a_weak_golden(tmp_path: Path) -> None:
     court = Court(tmp_path, INSENSITIVE)
     record = court.judge(lambda right: right)
-    assert Kind.ZEROED in court.asked
+    assert QuestionKind.ZEROED in court.asked
     assert record.verdict is Verdict.PASS
     assert record.weak_golden == "zeros in place of what the EP computes would go unnoticed: Softmax"
     sensitive = Court(tmp_path / "other").judge(lambda right: right)
@@ -483,7 +488,7 @@ def test_a_right_answer_to_which_a_node_adds_nothing_has_a_weak_golden(tmp_path:
 def test_what_is_wrong_needs_no_zeros(tmp_path: Path) -> None:
     court = Court(tmp_path, INSENSITIVE)
     assert court.judge(lambda right: right + 1).verdict is Verdict.MISMATCH
-    assert Kind.ZEROED not in court.asked
+    assert QuestionKind.ZEROED not in court.asked
 
 
 QUANTIZED = """<ir_version: 9, opset_import: ["" : 17]>
@@ -518,5 +523,5 @@ def test_no_ep_is_blamed_for_quantized_operators_that_the_cpu_ep_fuses_wrongly(
 
 
 def test_the_session_of_that_question_fuses_as_applications_do() -> None:
-    question = Question(suite="m", model="one", kind=Kind.FUSED)
+    question = Question(suite="m", model="one", kind=QuestionKind.FUSED)
     assert question.job_fields() == {"entries": {"session.disable_quant_qdq": "0"}}

@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from harness.core.cell_end import CellEnd
 from harness.core.decide import decide, judged_again
-from harness.core.ended import Ended
 from harness.core.facts import Facts
 from harness.core.policy import Policy
 from harness.core.record import OtherDraw, Record
 from harness.core.verdict import Phase, Verdict
-from harness.run.tally import TargetRow
+from harness.run.tally import TargetTotals
 from tests.kit import of_folder, records_of, run_matrix, write_model
 
 PLANTED = Path(__file__).with_name("planted_sizes")
@@ -65,7 +65,7 @@ def test_a_failure_at_one_size_alone_stays_one_and_says_so(records: dict[tuple[s
     assert record.content is not None
     assert record.content.generated is not None
     assert record.content.generated.dimensions == {"n": 2, "w": 3}  # what failed
-    row = TargetRow(target=record.target, planned=1)
+    row = TargetTotals(target=record.target, planned=1)
     row.add(record)
     assert row.these_alone == 1
 
@@ -106,11 +106,11 @@ BEYOND = "Conv 'c' has a window of 7 over 5"
 
 
 def test_what_is_smaller_than_a_window_is_no_fault_of_the_provider() -> None:
-    raised = Facts(ended=Ended(how="raised", message="kernel shape: 7"), phase=Phase.RUN, beyond=BEYOND)
+    raised = Facts(ended=CellEnd(how="raised", message="kernel shape: 7"), phase=Phase.RUN, beyond=BEYOND)
     found = decide(raised, Policy())
     assert found.verdict is Verdict.NO_INPUT
     assert found.reason == f"the generated data are smaller than a window: {BEYOND}; kernel shape: 7"
     without = decide(msgspec.structs.replace(raised, beyond=""), Policy())
     assert without.verdict is Verdict.ERROR
-    died = Facts(ended=Ended(how="died", message="signal 11"), phase=Phase.RUN, beyond=BEYOND)
+    died = Facts(ended=CellEnd(how="died", message="signal 11"), phase=Phase.RUN, beyond=BEYOND)
     assert decide(died, Policy()).verdict is Verdict.CRASH

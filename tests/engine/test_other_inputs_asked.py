@@ -14,10 +14,10 @@ from harness.core.value import Tensor, tensor
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
-from harness.corpus.scenario import Inapplicable
-from harness.engine.other_inputs import with_other_inputs
+from harness.corpus.scenario_case import Inapplicable
+from harness.engine.other_inputs_case import with_other_inputs
 from harness.engine.outcome import Died, Ending, Raised, Ran
-from harness.engine.task import CellTask, Kind
+from harness.engine.task import CellTask, QuestionKind
 from tests.engine.test_next_step import ON_THE_EP, Court, computed, off_by
 
 Array = np.ndarray[Any, Any]
@@ -85,7 +85,7 @@ def test_rounding_asks_for_the_noise_of_these_inputs_once(tmp_path: Path) -> Non
     court = Court(tmp_path)
     record = judge(court, off_by(3e-7))
     assert record.verdict is Verdict.PASS
-    assert court.asked.count(Kind.NOISE) == 1
+    assert court.asked.count(QuestionKind.NOISE) == 1
     ((row,), check) = record.other, record.other_check
     assert row.noise is not None
     assert row.noise.rms > 0.2

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from harness.core.decide import decide
-from harness.core.draws import Bernoulli, Dropped, Multinomial, Normal, Uniform
-from harness.core.output_kind import Positions, Quantized
+from harness.core.output_kind import Quantized, UnknownPositions
 from harness.core.policy import Policy
+from harness.core.random_outputs import Bernoulli, Dropped, Multinomial, Normal, Uniform
 from harness.core.record import Record
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
@@ -26,11 +26,11 @@ from harness.corpus.suite import open_folder
 from harness.engine.answer import golden_of
 from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Event
-from harness.engine.evidence import Evidence, Rule
+from harness.engine.evidence import CellRule, Evidence
 from harness.engine.measure import measure
 from harness.engine.outcome import Ran
 from harness.engine.output_kinds import draws, output_kinds_of
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 from tests.kit import fake_target, of_folder, placement_of, records_of, run_matrix, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]>\n'
@@ -138,7 +138,7 @@ def test_numbers_that_are_wrong_in_another_run_only_are_wrong(tmp_path: Path) ->
     placement = placement_of({"RandomUniformLike": 1})
     ran = Ran(outputs=answer(y=right), second=answer(y=wrong)[0], placement=placement, timings_ms={})
     golden = Golden(status="ok", outputs=answer(y=right))
-    found = decide(measure(ran, case, Evidence(golden=golden), Rule(), "AnyExecutionProvider"), Policy())
+    found = decide(measure(ran, case, Evidence(golden=golden), CellRule(), "AnyExecutionProvider"), Policy())
     assert found.verdict is Verdict.MISMATCH
     assert found.reason.startswith(
         "in another run output 'y': this is no sample of its distribution (uniform)"
@@ -269,7 +269,7 @@ HALVES = np.full(4, 0.5, np.float32)
             "g (float[4] x) => (int64[1] y) { h = Neg(x) y = ArgMax(h) }",
             [HALVES],
             {"y": np.zeros(1, np.int64)},
-            Positions(),
+            UnknownPositions(),
         ),
     ],
 )

@@ -12,10 +12,10 @@ from harness.core.agreement import Agreement
 from harness.core.value import STRING, NamedValues, Sequence, Tensor, tensor
 from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
-from harness.corpus.errors import SettingsError
+from harness.corpus.model_errors import SettingsError
 from harness.corpus.suite import open_folder
 from harness.engine.events import Warned
-from harness.engine.own_agreement import PATIENCE, Call, OwnFunctions, figure_of
+from harness.engine.own_agreement import MOST_LATE, Call, OwnFunctions, figure_of
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 TASK = """
@@ -108,9 +108,9 @@ def test_a_function_that_fails_costs_its_figure(tmp_path: Path, function: str, w
 
 def test_a_function_that_hangs_is_killed_and_given_up(tmp_path: Path) -> None:
     began = time.monotonic()
-    found = call(tmp_path, "task:hangs", limit_s=0.5, times=PATIENCE + 1)
-    assert {one.failed for one in found[:PATIENCE]} == {"it found no end within 0.5 s"}
-    assert found[PATIENCE].failed == f"it has exceeded 0.5 s {PATIENCE} times"
+    found = call(tmp_path, "task:hangs", limit_s=0.5, times=MOST_LATE + 1)
+    assert {one.failed for one in found[:MOST_LATE]} == {"it found no end within 0.5 s"}
+    assert found[MOST_LATE].failed == f"it has exceeded 0.5 s {MOST_LATE} times"
     assert time.monotonic() - began < 60
 
 

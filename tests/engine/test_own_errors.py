@@ -55,14 +55,14 @@ ANYWHERE = (
     "engine.next_step.missing",
     "engine.measure.compare_sets",
     "engine.compare_sets.compare_all",
-    "core.compare.measure",
+    "core.compare.measure_error",
     "core.missing.verdict_of",
     "core.judging.judge_rows",
-    "core.rules.Found",
+    "core.rules.Ruling",
     "engine.cell_pipeline.decide",
     # recording
     "engine.cell_pipeline.record_of",
-    "engine.recorded.is_expected",
+    "engine.cell_record.is_expected",
 )
 """Where an exception is planted, once: each a name as its module uses it. Every cell comes to these."""
 
@@ -209,7 +209,7 @@ def test_what_is_lost_is_tried_again(
     assert code == 1
 
 
-@pytest.mark.parametrize("place", ["engine.listener.parse", "engine.worker.Worker.begin_next"])
+@pytest.mark.parametrize("place", ["engine.listener.parse_message", "engine.worker.Worker.begin_next"])
 def test_a_process_without_a_cell_is_replaced(
     home: Path, usual: dict[str, Verdict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

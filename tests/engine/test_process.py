@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from harness.agent.launcher import exit_cause
-from harness.agent.orphans import end_orphans, told
+from harness.agent.orphans import end_orphans, orphans_text
 from harness.engine.configuration import Configuration
 from harness.engine.launch import launch_here
 from harness.engine.process import ENDED, AgentProcess
@@ -124,9 +124,9 @@ def test_what_a_process_leaves_behind_is_named_and_ended(tmp_path: Path) -> None
     assert process.wait() == ""
     assert process.left == ["sleep"] * 13
     assert end_orphans(started.owner) == []
-    assert told(process.left[:1]) == "it left a process behind, which was ended: sleep"
-    assert told(process.left).startswith("it left 13 processes behind, which were ended: sleep, ")
-    assert told([]) == ""
+    assert orphans_text(process.left[:1]) == "it left a process behind, which was ended: sleep"
+    assert orphans_text(process.left).startswith("it left 13 processes behind, which were ended: sleep, ")
+    assert orphans_text([]) == ""
 
 
 def test_a_system_that_shows_no_variables_is_not_asked(tmp_path: Path) -> None:

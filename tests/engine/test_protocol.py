@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.engine.listener import parse
+from harness.engine.listener import parse_message
 from harness.engine.messages import ProtocolError
 from harness.engine.task import Question, QuestionTask
 
@@ -26,7 +26,7 @@ ANSWERED = {**AT_WORK, "result": object()}
 def check(state: dict[str, Any], message: Any) -> str:
     """What is wrong with a message in a state; empty where nothing is."""
     try:
-        parse(SimpleNamespace(**state), message)  # type: ignore[arg-type]
+        parse_message(SimpleNamespace(**state), message)  # type: ignore[arg-type]
     except ProtocolError as error:
         return str(error)
     return ""

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from harness.core.dispute import GoldenCheck, check_golden
-from harness.core.reference import Adjudication
+from harness.core.reference_answer import Adjudication
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Value, tensor
 from harness.corpus.case import Case, DataSet
@@ -16,8 +16,8 @@ from harness.corpus.port import ValueType
 from harness.engine.compare_sets import compare_sets
 from harness.engine.evidence import Evidence
 from harness.engine.reference_check import check_references
-from harness.engine.task import Kind
-from harness.golden.golden import Golden
+from harness.engine.task import QuestionKind
+from harness.golden.golden_answer import Golden
 from tests.kit import bare_case, model_facts
 
 Outputs = tuple[tuple[tuple[str, Value], ...], ...]
@@ -58,9 +58,9 @@ class Checked(NamedTuple):
 def checked(
     right: Outputs,
     found: Outputs,
-    references: dict[Kind, Golden],
+    references: dict[QuestionKind, Golden],
     expected: Outputs = ((), ()),
-    doubts: Mapping[Kind, str] = {},
+    doubts: Mapping[QuestionKind, str] = {},
 ) -> Checked:
     compared = compare_sets(right, found, table)
     assert compared.verdict
@@ -77,7 +77,9 @@ GOLDEN, FOUND = outputs(1, 2), outputs(1, 3)
 def test_nobody_has_anything_to_say() -> None:
     refused = Golden(status="refused", message="no kernel")
     check = checked(
-        GOLDEN, FOUND, {Kind.EVALUATED: refused, Kind.FLOAT64: refused, Kind.UNOPTIMIZED: refused}
+        GOLDEN,
+        FOUND,
+        {QuestionKind.EVALUATED: refused, QuestionKind.FLOAT64: refused, QuestionKind.UNOPTIMIZED: refused},
     )
     assert (check.ruling.disputed, check.ruling.note, check.adjudication) == (
         "",
@@ -86,8 +88,8 @@ def test_nobody_has_anything_to_say() -> None:
     )
 
 
-@pytest.mark.parametrize("who", [Kind.EVALUATED, Kind.UNOPTIMIZED])
-def test_whoever_agrees_with_the_ep_disputes_the_golden(who: Kind) -> None:
+@pytest.mark.parametrize("who", [QuestionKind.EVALUATED, QuestionKind.UNOPTIMIZED])
+def test_whoever_agrees_with_the_ep_disputes_the_golden(who: QuestionKind) -> None:
     check = checked(GOLDEN, FOUND, {who: golden(1, 3)})
     assert check.ruling.disputed.startswith("the EP agrees with ")
     assert "of '1/y', by 1 at most" in check.ruling.difference
@@ -95,27 +97,32 @@ def test_whoever_agrees_with_the_ep_disputes_the_golden(who: Kind) -> None:
 
 def test_expected_data_go_before_all_others() -> None:
     check = checked(
-        GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3), Kind.FLOAT64: golden(1, 3, dtype=np.float64)}, GOLDEN
+        GOLDEN,
+        FOUND,
+        {QuestionKind.EVALUATED: golden(1, 3), QuestionKind.FLOAT64: golden(1, 3, dtype=np.float64)},
+        GOLDEN,
     )
     assert check.ruling.disputed == ""
-    check = checked(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 2)}, FOUND)
+    check = checked(GOLDEN, FOUND, {QuestionKind.EVALUATED: golden(1, 2)}, FOUND)
     assert "the EP agrees with the expected data" in check.ruling.disputed
 
 
 def test_expected_data_that_lack_the_failed_output_are_not_checked() -> None:
-    check = checked(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, (GOLDEN[0], ()))
+    check = checked(GOLDEN, FOUND, {QuestionKind.EVALUATED: golden(1, 3)}, (GOLDEN[0], ()))
     assert "onnx.reference" in check.ruling.disputed
 
 
 def test_float64_is_told_for_each_output_and_by_whom() -> None:
     truth = golden(1, 3, dtype=np.float64)
-    check = checked(GOLDEN, FOUND, {Kind.FLOAT64: truth})
+    check = checked(GOLDEN, FOUND, {QuestionKind.FLOAT64: truth})
     rows = [(row.output, row.by, row.nearer) for row in check.adjudication]
     assert rows == [("y", "float64 on the CPU EP", "equal"), ("1/y", "float64 on the CPU EP", "ep")]
     assert "nearer to float64 on the CPU EP than the golden is" in check.ruling.disputed
     refused = Golden(status="refused", message="no kernel")
     second = checked(
-        GOLDEN, FOUND, {Kind.FLOAT64: refused, Kind.FLOAT64_EVALUATED: golden(1, 2, dtype=np.float64)}
+        GOLDEN,
+        FOUND,
+        {QuestionKind.FLOAT64: refused, QuestionKind.FLOAT64_EVALUATED: golden(1, 2, dtype=np.float64)},
     )
     assert [row.by for row in second.adjudication] == ["float64, node by node"] * 2
     assert (second.adjudication[1].nearer, second.ruling.disputed) == ("golden", "")
@@ -123,16 +130,19 @@ def test_float64_is_told_for_each_output_and_by_whom() -> None:
 
 def test_a_doubt_reaches_the_answer_that_it_is_about() -> None:
     refused = Golden(status="refused", message="no kernel")
-    doubts = {Kind.EVALUATED: "wrong for A-1", Kind.FLOAT64: "wrong for B-1"}
+    doubts = {QuestionKind.EVALUATED: "wrong for A-1", QuestionKind.FLOAT64: "wrong for B-1"}
     answers = {
-        Kind.EVALUATED: golden(1, 3),
-        Kind.UNOPTIMIZED: golden(1, 2),
-        Kind.FLOAT64_EVALUATED: golden(1, 3, dtype=np.float64),
+        QuestionKind.EVALUATED: golden(1, 3),
+        QuestionKind.UNOPTIMIZED: golden(1, 2),
+        QuestionKind.FLOAT64_EVALUATED: golden(1, 3, dtype=np.float64),
     }
-    check = checked(GOLDEN, FOUND, {Kind.EVALUATED: golden(1, 3)}, doubts=doubts)
+    check = checked(GOLDEN, FOUND, {QuestionKind.EVALUATED: golden(1, 3)}, doubts=doubts)
     assert "not believed alone: wrong for A-1" in check.ruling.note
     assert {row.doubt for row in checked(GOLDEN, FOUND, answers, doubts=doubts).adjudication} == {""}
-    by_reference = answers | {Kind.FLOAT64_EVALUATED: refused, Kind.FLOAT64: golden(1, 3, dtype=np.float64)}
+    by_reference = answers | {
+        QuestionKind.FLOAT64_EVALUATED: refused,
+        QuestionKind.FLOAT64: golden(1, 3, dtype=np.float64),
+    }
     check = checked(GOLDEN, FOUND, by_reference, doubts=doubts)
     assert {row.doubt for row in check.adjudication} == {"wrong for B-1"}
     assert check.ruling.disputed == ""

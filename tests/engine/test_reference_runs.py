@@ -11,10 +11,10 @@ from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
 from harness.engine.reference_check import TRUTHS
-from harness.engine.task import Kind
-from harness.golden.golden import Golden
+from harness.engine.task import QuestionKind
+from harness.golden.golden_answer import Golden
+from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import provenance
-from harness.golden.store import GoldenStore
 from tests.kit import by_model, fake_target, run_matrix, write_model
 
 pytestmark = [
@@ -85,7 +85,7 @@ def test_a_faulty_provider_finds_no_excuse(
     assert record.verdict is verdict
     assert "agree" not in record.reason
     told = [(row.output, row.by, row.golden, row.nearer) for row in record.adjudication]
-    assert told == ([(output, TRUTHS[Kind.FLOAT64_EVALUATED], 0.0, "golden")] if output else [])
+    assert told == ([(output, TRUTHS[QuestionKind.FLOAT64_EVALUATED], 0.0, "golden")] if output else [])
 
 
 @pytest.mark.parametrize("model", PLANTED)

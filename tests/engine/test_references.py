@@ -9,9 +9,9 @@ from harness.core.lru_cache import Room
 from harness.corpus.case import Case, load_case
 from harness.corpus.suite import open_folder
 from harness.engine.references import MORE_OF_SMALL, References, Stores
-from harness.engine.task import Kind, Question
-from harness.golden.golden import Golden
-from harness.golden.store import GoldenStore
+from harness.engine.task import Question, QuestionKind
+from harness.golden.golden_answer import Golden
+from harness.golden.golden_cache import GoldenStore
 from tests.kit import write_model
 
 
@@ -28,7 +28,7 @@ def test_what_has_no_store_is_kept_for_so_many_models(tmp_path: Path, cases: lis
     store = GoldenStore({"by": "cpu"}, tmp_path / "goldens")
     references = References(Stores(store, store, store, store), Room(count=1))
     lost = Golden(status="lost")
-    question = Question(suite="s", model="m", kind=Kind.REPEATED)
+    question = Question(suite="s", model="m", kind=QuestionKind.REPEATED)
     for case in cases:
         references.keep(question, case, lost)
         references.keep_spread(case, "float32", "it has jumps")

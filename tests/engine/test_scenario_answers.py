@@ -19,11 +19,11 @@ from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.corpus.external_copy import SMALLEST
 from harness.corpus.protos import TooLargeError
-from harness.corpus.scenario import Inapplicable
-from harness.engine.messages import ProtocolError, Result
-from harness.engine.outcome import Asked, Outcome, Raised, Ran, Unsupported, from_result
+from harness.corpus.scenario_case import Inapplicable
+from harness.engine.mapped_tensors import Tensors
+from harness.engine.messages import ProtocolError, RunResult
+from harness.engine.outcome import ExpectedResult, Outcome, Raised, Ran, Unsupported, from_result
 from harness.engine.task import CellTask, QuestionTask, Task
-from harness.engine.tensor_files import Tensors
 from tests.engine.pipelines import WaitingPipeline
 from tests.kit import placement_of, write_model
 
@@ -287,8 +287,8 @@ RESULT: dict[str, Any] = {
 }
 
 
-def result_of(told: dict[str, Any]) -> Result:
-    result: Result = msgspec.convert(told, Result)
+def result_of(told: dict[str, Any]) -> RunResult:
+    result: RunResult = msgspec.convert(told, RunResult)
     return result
 
 
@@ -325,7 +325,7 @@ def test_facts_are_kept_within_bounds() -> None:
 
 VALUE = {"dtype": "float32", "shape": [1], "data": b"\0\0\0\0"}
 NAMED = {**RESULT, "names": ["y", "k"], "outputs": [[VALUE, VALUE]]}
-ASKED = Asked(data_sets=1, outputs=("y", "k"))
+ASKED = ExpectedResult(data_sets=1, outputs=("y", "k"))
 
 
 def test_a_result_has_what_was_asked_for() -> None:

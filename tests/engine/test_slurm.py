@@ -35,7 +35,7 @@ def squeue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     write_program(home / "squeue", f"#!/bin/sh\ncat {shlex.quote(str(table))}\n")
     monkeypatch.setenv("PATH", f"{home}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr("harness.engine.slurm.LOOK_S", 0.05)
+    monkeypatch.setattr("harness.engine.slurm.SLURM_LOOK_S", 0.05)
     return table
 
 

@@ -13,18 +13,18 @@ import pytest
 
 from harness.agent import tensor_files as agent_files
 from harness.agent import wire as agent_wire
-from harness.agent.errors import NoRoomError
+from harness.agent.target_errors import NoRoomError
 from harness.agent.tensor_files import Bulk, TensorFiles
 from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, pack, tensor
-from harness.engine import tensor_files
+from harness.engine import mapped_tensors
 from harness.engine.configuration import cpu_configuration
 from harness.engine.device import NO_SLOT
 from harness.engine.in_flight import BYTES_IN_FLIGHT
-from harness.engine.messages import Result
+from harness.engine.mapped_tensors import Tensors
+from harness.engine.messages import RunResult
 from harness.engine.outcome import Ran, from_result
 from harness.engine.queues import TaskQueue
 from harness.engine.task import Question, QuestionTask
-from harness.engine.tensor_files import Tensors
 from harness.engine.worker import Worker
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
@@ -42,7 +42,7 @@ class Usage(NamedTuple):
 
 @pytest.fixture(autouse=True)
 def _small_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (agent_files, agent_wire, tensor_files):
+    for module in (agent_files, agent_wire, mapped_tensors):
         monkeypatch.setattr(module, "FILE_FROM", SMALL)
 
 
@@ -308,7 +308,7 @@ def test_other_nonsense_stays_an_error(tensors: Tensors, wire: Any) -> None:
 
 def test_a_result_is_read_with_its_files(tensors: Tensors, places: tuple[Path, Path]) -> None:
     sender = TensorFiles([str(place) for place in places], "out", "the outputs")
-    wires = [sender.send(agent_wire.to_wire(LARGE.array + shift)) for shift in (0, 1, 2)]
+    wires = [sender.send(agent_wire.output_to_wire(LARGE.array + shift)) for shift in (0, 1, 2)]
     assert files(places) == ["out-1", "out-2", "out-3"]
     result = {
         "status": "ok",
@@ -327,7 +327,7 @@ def test_a_result_is_read_with_its_files(tensors: Tensors, places: tuple[Path, P
             "source": "profile",
         },
     }
-    outcome = from_result(msgspec.convert(result, Result), tensors)
+    outcome = from_result(msgspec.convert(result, RunResult), tensors)
     assert isinstance(outcome, Ran)
     assert outcome.second is not None
     found = [*outcome.outputs, outcome.second]
@@ -341,13 +341,13 @@ def test_a_result_is_read_with_its_files(tensors: Tensors, places: tuple[Path, P
 def test_two_runs_are_compared_where_they_lie() -> None:
     for size in (SMALL, Bulk.BLOCK, Bulk.BLOCK + 13, 3 * Bulk.BLOCK + 8):
         one = np.arange(size, dtype=np.uint8)
-        assert agent_wire.to_wire(one) == agent_wire.to_wire(one.copy())
+        assert agent_wire.output_to_wire(one) == agent_wire.output_to_wire(one.copy())
         for position in {0, Bulk.BLOCK, size - 1} & set(range(size)):
             other = one.copy()
             other[position] ^= 1
-            assert agent_wire.to_wire(one) != agent_wire.to_wire(other)
-    assert agent_wire.to_wire(np.zeros(100)) != agent_wire.to_wire(np.zeros(101))
-    assert agent_wire.to_wire(np.full(100, np.nan)) == agent_wire.to_wire(np.full(100, np.nan))
+            assert agent_wire.output_to_wire(one) != agent_wire.output_to_wire(other)
+    assert agent_wire.output_to_wire(np.zeros(100)) != agent_wire.output_to_wire(np.zeros(101))
+    assert agent_wire.output_to_wire(np.full(100, np.nan)) == agent_wire.output_to_wire(np.full(100, np.nan))
 
 
 # --- tasks in flight ---

@@ -13,8 +13,8 @@ import pytest
 
 from harness.agent.tensor_files import FILE_FROM
 from harness.core.value import tensor
-from harness.engine import tensor_files
-from harness.engine.tensor_files import TensorHome
+from harness.engine import mapped_tensors
+from harness.engine.mapped_tensors import TensorHome
 
 LARGE = tensor(np.zeros(FILE_FROM, np.uint8))
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="a file system in memory")
@@ -39,7 +39,7 @@ def test_a_worker_has_a_folder_in_memory_and_one_on_disk(memory: Path, tmp_path:
 
 
 def test_without_a_place_in_memory_there_is_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tensor_files, "MEMORY", tmp_path / "none")
+    monkeypatch.setattr(mapped_tensors, "MEMORY", tmp_path / "none")
     home = TensorHome()
     assert home.open(tmp_path).folders == [str(tmp_path / "tensors")]
     home.close()

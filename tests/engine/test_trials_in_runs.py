@@ -10,7 +10,7 @@ from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.engine.references import References
 from harness.engine.task import Question
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 from tests.kit import by_model, records_of, run_matrix, start_engine, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]> '

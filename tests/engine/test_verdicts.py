@@ -18,7 +18,8 @@ from harness.corpus.case import Case, DataSet
 from harness.corpus.origins import Origins
 from harness.corpus.port import Port, ValueType
 from harness.engine.answer import golden_of
-from harness.engine.evidence import Evidence, Rule, rule_of
+from harness.engine.cell_record import CellAttempt, record_of
+from harness.engine.evidence import CellRule, Evidence, rule_of
 from harness.engine.measure import measure
 from harness.engine.outcome import (
     Died,
@@ -30,10 +31,9 @@ from harness.engine.outcome import (
     Unavailable,
     Unfeedable,
 )
-from harness.engine.recorded import Attempt, record_of
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 from harness.plan.plan import Plan
-from harness.report.evidence import evidence
+from harness.report.facts_in_words import evidence
 from tests.kit import bare_case, model_facts, plan_of
 
 RIGHT = [1.0, -2.0, 0.0]
@@ -106,7 +106,7 @@ def judged(
     outcome: Outcome, model: Case | None = None, golden: Golden = OK, own: Golden | None = None, **known: Any
 ) -> Judged:
     evidence = Evidence(golden=golden, own_cpu=own or golden, answered=("own_cpu",), **known)
-    rule = Rule(policy=Policy(judge_by="table"))
+    rule = CellRule(policy=Policy(judge_by="table"))
     facts = measure(outcome, model or case(), evidence, rule, "AnyExecutionProvider")
     return Judged(facts, decide(facts, rule.policy))
 
@@ -320,7 +320,7 @@ def cell(plan: Plan, model: str) -> Cell:
 def test_what_is_expected(plan: Plan, model: str, verdict: Verdict, expected: bool) -> None:  # noqa: FBT001
     decision = Decision(verdict=verdict, reason="why")
     own = cell(plan, model)
-    record = record_of(plan, own, decision, Attempt(2, "now", expectation=plan.expectation(own)))
+    record = record_of(plan, own, decision, CellAttempt(2, "now", expectation=plan.expectation(own)))
     assert record.expected is expected
     assert record.family is verdict.family
     assert (record.started, record.attempt, record.provider) == ("now", 2, "CPUExecutionProvider")
@@ -335,11 +335,11 @@ def test_a_record_tells_what_its_model_is_made_of(plan: Plan) -> None:
     ports = tuple(Port(name=f"x{i}", type=declared) for i, declared in enumerate((*types, words)))
     model = msgspec.structs.replace(case(), ports=ports)
     passed = Decision(verdict=Verdict.PASS)
-    record = record_of(plan, cell(plan, "any"), passed, Attempt(1, ""), case=model)
+    record = record_of(plan, cell(plan, "any"), passed, CellAttempt(1, ""), case=model)
     assert record.content == ModelContent(
         opsets={"ai.onnx": 17}, ops={"Relu": 1, "Shape": 1}, types=("float32", "int64", "string")
     )
-    unread = record_of(plan, cell(plan, "any"), passed, Attempt(1, ""))
+    unread = record_of(plan, cell(plan, "any"), passed, CellAttempt(1, ""))
     assert unread.content is None
 
 
@@ -347,7 +347,9 @@ def test_a_record_tells_the_operators_that_are_judged_by_the_default_noise(plan:
     of = case()
     used = {"Relu": (14,), "com.microsoft.Gelu": (0,), "vendor.Gelu": (0,), "vendor.Melt": (0,)}
     model = msgspec.structs.replace(of, facts=msgspec.structs.replace(of.facts, operators=used))
-    record = record_of(plan, cell(plan, "any"), Decision(verdict=Verdict.PASS), Attempt(1, ""), case=model)
+    record = record_of(
+        plan, cell(plan, "any"), Decision(verdict=Verdict.PASS), CellAttempt(1, ""), case=model
+    )
     assert record.content is not None
     assert record.content.default_noise == ("vendor.Melt",)
     assert ("Noise by default", "nothing is known about the rounding of vendor.Melt") in evidence(record)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.agent.work import Work, work_of
+from harness.agent.work import ProcessWork, process_work
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.engine import launch, watch
@@ -25,8 +25,10 @@ LIMIT_S = 1.0
 linux = pytest.mark.skipif(sys.platform != "linux", reason="the fake looks at /proc")
 
 
-def worked(at_s: float, used_s: float, waited_s: float = 0.0, *, device_s: float = 0.0, of: int = 2) -> Work:
-    return Work(at_s=at_s, processor_s=used_s, waited_s=waited_s, device_s=device_s, processors=of)
+def worked(
+    at_s: float, used_s: float, waited_s: float = 0.0, *, device_s: float = 0.0, of: int = 2
+) -> ProcessWork:
+    return ProcessWork(at_s=at_s, processor_s=used_s, waited_s=waited_s, device_s=device_s, processors=of)
 
 
 def end(seen: Watch, rate: tuple[float, float, float]) -> tuple[float, Hung]:
@@ -71,7 +73,7 @@ def test_a_process_that_stops_working_hangs_even_if_it_worked_before() -> None:
 
 
 @pytest.mark.parametrize("work", [None, worked(1.0, 1.0)])
-def test_a_process_that_cannot_be_watched_has_its_limit_and_hangs(work: Work | None) -> None:
+def test_a_process_that_cannot_be_watched_has_its_limit_and_hangs(work: ProcessWork | None) -> None:
     seen = Watch(limit_s=10.0, began=0.0, alone=True)
     assert [seen.look(now, work) for now in (9.5, 10.0)] == [10.0, None]
     how = hung(Phase.RUN, 10.0, seen, 10.0, "")
@@ -127,7 +129,7 @@ def test_work_counts_a_process_and_what_it_started() -> None:
     with subprocess.Popen([sys.executable, "-c", program], start_new_session=True) as process:
         try:
             until = time.monotonic() + 60.0
-            while (work := work_of(process.pid)) and work.processor_s < 0.5 and time.monotonic() < until:
+            while (work := process_work(process.pid)) and work.processor_s < 0.5 and time.monotonic() < until:
                 time.sleep(0.05)
             assert work is not None
             assert work.processor_s >= 0.5
@@ -144,14 +146,14 @@ def test_the_work_of_a_device_is_that_of_its_clients(tmp_path: Path) -> None:
     for number, client in enumerate((5, 5, 6)):
         text = f"drm-client-id:\t{client}\ndrm-engine-render:\t2000000000 ns\ndrm-engine-capacity-x: 2\n"
         (tmp_path / "7" / "fdinfo" / str(number)).write_text(text, encoding="utf-8")
-    work = work_of(7, str(tmp_path))
+    work = process_work(7, str(tmp_path))
     assert work is not None
     assert work.device_s == 4.0
 
 
 def test_nothing_is_known_of_a_process_that_is_gone(tmp_path: Path) -> None:
-    assert work_of(7, str(tmp_path)) is None
-    assert work_of(7, str(tmp_path / "no such folder")) is None
+    assert process_work(7, str(tmp_path)) is None
+    assert process_work(7, str(tmp_path / "no such folder")) is None
 
 
 def spin(processor: int) -> None:

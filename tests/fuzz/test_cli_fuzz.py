@@ -10,7 +10,7 @@ import pytest
 
 import harness.fuzz.work_folder
 from harness.cli import main
-from harness.fuzz.state import read_state
+from harness.fuzz.fuzz_state import read_state
 from tests.kit import read_rows
 
 CPU = "CPUExecutionProvider"

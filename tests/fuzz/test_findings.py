@@ -3,22 +3,22 @@
 import msgspec
 import pytest
 
-from harness.core.ended import Ended
+from harness.core.cell_end import CellEnd
 from harness.core.facts import Placement
 from harness.core.record import ModelContent, Record
 from harness.core.verdict import Phase, Verdict
 from harness.corpus.fuzz_suite import is_graph, number_of
 from harness.fuzz import coverage as coverage_module
-from harness.fuzz.candidates import Candidates
 from harness.fuzz.coverage import BRED, ENOUGH, Coverage, fused_in
 from harness.fuzz.findings import EXPLAINS, KEPT_CELLS, Findings, signature
+from harness.fuzz.next_models import Candidates
 from tests.kit import bare_record
 
 
 def record(
     number: int, choice: str, verdict: Verdict, message: str = "", content: ModelContent | None = None
 ) -> Record:
-    ended = Ended(how="raised", message=message) if message else None
+    ended = CellEnd(how="raised", message=message) if message else None
     model = f"{number:06d}-{choice}"
     return bare_record(model, verdict, suite="fuzz-1", phase=Phase.RUN, ended=ended, content=content)
 

@@ -40,7 +40,7 @@ def test_what_is_no_variant_has_no_original() -> None:
 
 
 def test_few_are_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(originals, "MOST", 2)
+    monkeypatch.setattr(originals, "MOST_HELD", 2)
     held = Originals()
     for number in (0, 4, 8):
         held.hold(record_of(f"{number:06d}-grown"))

@@ -13,11 +13,11 @@ from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, tensor, to_
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
-from harness.corpus.row_cache import FILE_NAME, LARGEST, open_row_cache
+from harness.corpus.row_cache import FILE_NAME, LARGEST_CONTENT, open_row_cache
 from harness.corpus.value_file import read_value
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
+from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import provenance
-from harness.golden.store import GoldenStore
 from tests.golden.typed_cases import ONE_CASE, case_of_types
 
 TENSOR = ValueType(kind="tensor")
@@ -153,7 +153,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         found.append(file)
         return read_value(file, declared, digest)
 
-    monkeypatch.setattr("harness.golden.store.read_value", spy)
+    monkeypatch.setattr("harness.golden.golden_cache.read_value", spy)
     return found
 
 
@@ -177,7 +177,7 @@ def test_a_refusal_comes_from_the_row_cache_too(store: GoldenStore) -> None:
 
 
 def test_large_goldens_are_read_each_time(store: GoldenStore, reads: list[Path]) -> None:
-    store.save(ONE_CASE, golden(ONE_CASE, tensor(np.zeros(LARGEST, np.int8))))
+    store.save(ONE_CASE, golden(ONE_CASE, tensor(np.zeros(LARGEST_CONTENT, np.int8))))
     for _ in range(2):
         assert store.load(ONE_CASE) is not None
     assert len(reads) == 2

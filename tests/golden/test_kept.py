@@ -9,10 +9,10 @@ import onnx
 import pytest
 
 from harness.core.value import tensor
-from harness.golden.golden import Golden
-from harness.golden.kept import kept_by_case, kept_goldens, prune_goldens
+from harness.golden.golden_answer import Golden
+from harness.golden.golden_cache import GoldenStore
+from harness.golden.golden_list import kept_by_case, kept_goldens, prune_goldens
 from harness.golden.provenance import evaluator_provenance
-from harness.golden.store import GoldenStore
 from tests.golden.typed_cases import ONE_CASE
 
 DAY_S = 86400.0

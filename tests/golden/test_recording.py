@@ -15,7 +15,7 @@ from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import load_case
 from harness.corpus.external_copy import external_copy
 from harness.corpus.suite import open_folder
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
 from harness.golden.recording import Recorder, altered_files, read_recording
 
 TEXT = """<ir_version: 9, opset_import: ["" : 17]>

@@ -5,13 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.core.moved import Move
+from harness.core.noise_moves import Move
 from harness.core.spread import Spread
 from harness.core.value import Floats, tensor
-from harness.golden.golden import Golden
-from harness.golden.kept import prune_goldens
+from harness.golden.golden_answer import Golden
+from harness.golden.golden_cache import GoldenStore
+from harness.golden.golden_list import prune_goldens
 from harness.golden.spreads import load_spread, save_spread
-from harness.golden.store import GoldenStore
 from tests.golden.typed_cases import ONE_CASE
 
 AMPLITUDES = (0.0, 16.0, 16.0)
@@ -93,7 +93,7 @@ def test_a_damaged_spread_counts_as_none(entry: Path, damage: str) -> None:
 
 def test_another_method_makes_it_anew(entry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_spread(entry, "float32", spread(), AMPLITUDES)
-    monkeypatch.setattr("harness.golden.spreads.FORMAT", 0)
+    monkeypatch.setattr("harness.golden.spreads.SPREADS_FORMAT", 0)
     assert load_spread(entry, "float32") is None
 
 

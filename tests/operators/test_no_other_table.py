@@ -8,8 +8,8 @@ import pytest
 
 import harness
 from harness.agent.evaluate import _LAST_MEANING, _RECURRENT
-from harness.agent.float64 import casts, control, kernels, references
-from harness.agent.float64.references import _WITHOUT_SCHEMA
+from harness.agent.float64 import casts, control, kernels, reference_operators
+from harness.agent.float64.reference_operators import _WITHOUT_SCHEMA
 from harness.agent.float64.table import OWN
 from harness.agent.precision.float16 import IDLE
 from harness.agent.precision.int8_dynamic import INTEGER
@@ -57,8 +57,8 @@ def test_no_module_but_the_book_has_a_table_of_operators() -> None:
     "names",
     [
         OWN,
-        casts.SPECIAL,
-        references.FLOAT32_INSIDE,
+        casts.CASTS,
+        reference_operators.FLOAT32_INSIDE,
         _WITHOUT_SCHEMA,
         IDLE,
         INTEGER,
@@ -70,7 +70,7 @@ def test_every_operator_that_the_agent_names_has_a_row(names: Iterable[str]) -> 
 
 
 def test_the_families_of_the_agent_are_those_of_the_book() -> None:
-    assert control.SPECIAL.keys() == {row.name for row in FAMILIES["control_flow"]}
+    assert control.CONTROL_OPERATORS.keys() == {row.name for row in FAMILIES["control_flow"]}
     assert {row.name for row in FAMILIES["recurrent"]} == _RECURRENT
 
 

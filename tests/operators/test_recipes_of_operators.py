@@ -10,7 +10,7 @@ import pytest
 import harness
 
 PRINT = """
-from harness.corpus.noise.operators import INSIDE, UNITS
+from harness.corpus.noise.operator_rounding import INSIDE, UNITS
 from harness.operators.book import find_operator
 print(UNITS["Erf"], UNITS.get("Vendored"), "Vendored" in INSIDE, find_operator("vendor.Vendored") is not None)
 """

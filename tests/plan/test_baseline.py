@@ -13,7 +13,6 @@ from harness.core.cell import Cell
 from harness.core.errors import UsageError
 from harness.core.facts import Placement
 from harness.core.verdict import Family, Verdict
-from harness.plan.baseline import FIRST_RUN, Baseline, Known, fitting
 from harness.plan.baseline_file import (
     FAILURES,
     RESULTS,
@@ -23,6 +22,7 @@ from harness.plan.baseline_file import (
     load_baselines,
     with_baselines,
 )
+from harness.plan.baselines import FIRST_RUN, Baseline, KnownVerdicts, fitting
 from harness.plan.device_class import class_differences, class_of, class_words
 from harness.plan.expectation import Expectation, is_expected
 from harness.plan.matrix import Matrix
@@ -256,7 +256,7 @@ def test_without_baselines_nothing_changes() -> None:
     bare = Plan(matrix=matrix({"verdict": "mismatch"}), cells=(A,))
     found, _ = bare.expectation_at(A, WITH_AMX, ())
     assert type(found) is Expectation
-    assert not isinstance(found, Known)
+    assert not isinstance(found, KnownVerdicts)
     assert not is_expected(found, Verdict.PASS)
     assert bare.fit("ov", WITH_AMX) is None
     assert "baselines" not in msgspec.to_builtins(bare.matrix)

@@ -12,7 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
 from harness.core.errors import UsageError
 from harness.plan.expand import cells, expand
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
 from tests.kit import make_matrix, plan_of
 
@@ -143,7 +143,7 @@ def matrices(draw: st.DrawFn) -> tuple[Matrix, dict[str, list[str]]]:
         Target(name=name, provider=("CPUExecutionProvider",), axes=draw(axes)) for name in draw(names)
     )
     models = {suite: draw(names) for suite in draw(names)}
-    return Matrix(path="m", schema=1, models=Models(), axes=draw(axes), targets=targets), models
+    return Matrix(path="m", schema=1, models=ModelSelection(), axes=draw(axes), targets=targets), models
 
 
 @given(matrices())

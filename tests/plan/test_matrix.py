@@ -11,7 +11,7 @@ from harness.core.noise import NoiseLimits
 from harness.core.verdict import Verdict
 from harness.plan.expectation import Expectation
 from harness.plan.file_format import Timeouts
-from harness.plan.matrix import Matrix, Models, read_matrix
+from harness.plan.matrix import Matrix, ModelSelection, read_matrix
 from harness.plan.selector import Selector
 from harness.plan.target import Runtime, Target, is_path
 from harness.plan.tolerance_entry import ToleranceEntry
@@ -90,7 +90,7 @@ def test_a_minimal_file_gets_every_default(tmp_path: Path) -> None:
     assert matrix == Matrix(
         path=str(tmp_path / "m.toml"),
         schema=1,
-        models=Models(suites=("onnx-node",)),
+        models=ModelSelection(suites=("onnx-node",)),
         targets=(Target(name="cpu", provider=("CPUExecutionProvider",)),),
     )
     (target,) = matrix.targets
@@ -102,7 +102,7 @@ def test_every_key_arrives_in_its_normal_form(tmp_path: Path) -> None:
     assert load(tmp_path, FULL) == Matrix(
         path=str(tmp_path / "m.toml"),
         schema=1,
-        models=Models(
+        models=ModelSelection(
             suites=("onnx-node", "zoo"),
             folders=("models",),
             exclude=("onnx-node/test_*_expanded",),

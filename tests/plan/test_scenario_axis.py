@@ -10,7 +10,7 @@ from harness.core.scenario import PLAIN, SCENARIOS, session_of
 from harness.core.ways import WAYS, TextSettings
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix
-from harness.plan.scenarios import Scenario, Way
+from harness.plan.scenarios import ScenarioName, WayName
 from tests.kit import make_matrix
 
 
@@ -26,9 +26,9 @@ def problems(**tables: Any) -> list[str]:
 
 
 def test_the_file_takes_every_scenario_that_there_is() -> None:
-    assert get_args(Scenario) == tuple(SCENARIOS)
+    assert get_args(ScenarioName) == tuple(SCENARIOS)
     assert AXIS_DEFAULTS["scenario"] == PLAIN
-    assert get_args(Way) == tuple(WAYS)
+    assert get_args(WayName) == tuple(WAYS)
 
 
 def test_a_scenario_is_part_of_a_cells_id_unless_it_is_plain() -> None:

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from harness.agent.system import FEATURES as REPORTED
+from harness.agent.system import CPU_FEATURES
 from harness.core.cell import Cell
-from harness.core.delivered import delivered_precision
+from harness.core.delivered_precision import delivered_precision
 from harness.core.errors import UsageError
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.version_range import version_range
@@ -191,7 +191,7 @@ def test_the_delivered_precision(rows: list[OutputMetrics], delivered: str) -> N
 
 
 def test_an_agent_reports_the_features_that_a_matrix_may_name() -> None:
-    assert FEATURES == REPORTED
+    assert FEATURES == CPU_FEATURES
 
 
 def matrix(**entry: Any) -> Matrix:

@@ -12,13 +12,13 @@ from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.protos import encode
 from harness.corpus.suite import Suite
-from harness.engine.engine import Engine, Study
+from harness.engine.engine import Engine, StudySettings
 from harness.engine.references import Stores
 from harness.plan.expand import expand
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
-from harness.profiles.archive import read_archive, write_archive
 from harness.profiles.profile import load_profile, profile_labels, profiles_folder
+from harness.profiles.profile_archive import read_profile_archive, write_archive
 from harness.profiles.suite import checked_files, open_profile, profile_suite
 from tests.kit import records_of
 
@@ -28,9 +28,9 @@ CPU = Target(name="cpu", provider=("CPUExecutionProvider",))
 
 def run(suite: Suite, stores: Path) -> dict[str, Record]:
     """Run some cases on the CPU provider; its answers would be kept in ``stores``."""
-    matrix = Matrix(path="test", schema=1, models=Models(), targets=(CPU,))
+    matrix = Matrix(path="test", schema=1, models=ModelSelection(), targets=(CPU,))
     plan = expand(matrix, {suite.name: suite.models()})
-    engine = Engine(plan, {suite.name: suite}, study=Study(stores=Stores.of_here(stores)))
+    engine = Engine(plan, {suite.name: suite}, study=StudySettings(stores=Stores.of_here(stores)))
     try:
         engine.submit(plan.cells)
         engine.drain()
@@ -79,7 +79,7 @@ def test_the_golden_of_the_file_judges_whatever_the_cpu_provider_gives(tmp_path:
     profile, suite = load_profile(label), open_profile(label)
     name = next(one for one in suite.models() if is_float32(suite, one))
     case = load_case(suite, name, {})
-    files = dict(read_archive((profiles_folder() / f"{label}.zip").read_bytes()))
+    files = dict(read_profile_archive((profiles_folder() / f"{label}.zip").read_bytes()))
     output, value = case.data_sets[0].expected[0]
     assert isinstance(value, Tensor)
     wrong = Tensor(dtype="float32", array=np.asarray(value.array + np.float32(1)))

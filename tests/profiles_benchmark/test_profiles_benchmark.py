@@ -23,11 +23,11 @@ from harness.corpus.case import load_case
 from harness.corpus.protos import encode
 from harness.corpus.suite import open_file
 from harness.corpus.suites import open_suite
-from harness.profiles.archive import read_archive, write_archive
 from harness.profiles.case_files import by_case, digests_of
 from harness.profiles.profile import Profile, load_profile, profiles_folder
+from harness.profiles.profile_archive import read_profile_archive, write_archive
 from harness.profiles.suite import open_profile
-from harness.studies.freeze import Candidate
+from harness.studies.freeze import CaseCandidate
 
 pytest.importorskip("onnxruntime")
 
@@ -189,7 +189,7 @@ def test_an_admission_has_the_bytes_of_an_archive(tmp_path: Path) -> None:
     """Those of several cases add up to the whole archive, but for its end."""
     keys = [("onnx-node", "test_add"), ("onnx-node", "test_conv_with_strides_no_padding")]
     found = {one.model: one for one in admit(keys)}
-    cases = [Candidate(suite=suite, model=model) for suite, model in keys]
+    cases = [CaseCandidate(suite=suite, model=model) for suite, model in keys]
     profiles, files, refused = frozen_cases(cases, tmp_path)
     assert not refused
     assert [one.opset for one in profiles] == [14, 21]
@@ -207,7 +207,7 @@ def test_what_the_cpu_provider_does_not_pass_is_refused(tmp_path: Path) -> None:
     """A golden that is wrong stands for a case that the CPU EP fails."""
     label = "qdq@1"
     profile = load_profile(label)
-    files = dict(read_archive((profiles_folder() / f"{label}.zip").read_bytes()))
+    files = dict(read_profile_archive((profiles_folder() / f"{label}.zip").read_bytes()))
     parts = by_case(files, {one.name for one in profile.cases})
     right, wrong = [one for one in profile.cases if one.scenario == "plain" and one.feature == "core"][:2]
     case = load_case(open_profile(label), wrong.name, {})

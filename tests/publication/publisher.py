@@ -9,7 +9,7 @@ from harness.conformance.submission import Statement, Waiver
 from harness.core.record import Record
 from harness.profiles.profile import Profile
 from harness.publication.gather import Gathered, gather
-from harness.publication.site import write_publication
+from harness.publication.publisher_site import write_publication
 from tests.conformance.small_profiles import operators_profile, tiny_profile, write_profile
 from tests.conformance.submissions import FINGERPRINT, NOW, Draft, changed, write_folder
 

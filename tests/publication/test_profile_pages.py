@@ -7,8 +7,8 @@ import zlib
 from typing import Any
 
 from harness.conformance.submission import Totals
-from harness.publication.cases import SEVERAL, ProfileView, view_of
-from harness.publication.lines import changes_between, lines_of
+from harness.publication.lines import changes_between, product_lines
+from harness.publication.profile_cases import SEVERAL, ProfileView, view_of
 from tests.conformance.small_profiles import operators_profile, tiny_profile
 from tests.conformance.submissions import fallen, refused, wrong
 from tests.publication.publisher import Publisher
@@ -20,7 +20,7 @@ ADD, BLOCK, FUSED, GATHER, NEG_13, NEG_21 = range(6)
 def view(publisher: Publisher) -> ProfileView:
     gathered = publisher.gathered()
     assert gathered.refused == ()
-    return view_of(gathered.profiles["operators@1"], lines_of(gathered.entries))
+    return view_of(gathered.profiles["operators@1"], product_lines(gathered.entries))
 
 
 def compared(site: dict[str, bytes], label: str = "operators@1") -> Any:

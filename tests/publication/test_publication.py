@@ -14,9 +14,9 @@ import pytest
 
 from harness.conformance.submission import Waiver
 from harness.core.errors import UsageError
-from harness.publication.entry import Entry, version_order
-from harness.publication.operators import reach_of
-from harness.publication.rerun import Rerun, rerun_of
+from harness.publication.entry import AcceptedSubmission, version_order
+from harness.publication.operator_reach import reach_of
+from harness.publication.rerun_command import RerunCommand, rerun_of
 from tests.conformance.small_profiles import operators_profile, tiny_profile
 from tests.conformance.submissions import changed, fallen, refused, wrong
 from tests.publication.publisher import Publisher
@@ -241,7 +241,7 @@ def test_options_that_do_more_than_be_read_are_left_out(
 
 @pytest.mark.parametrize("name", ["--out", "x; rm y", "é", "", "x" * 101])
 def test_a_provider_with_another_name_has_no_command(publisher: Publisher, name: str) -> None:
-    assert rerun_of(with_environment(publisher, provider=name)) == Rerun()
+    assert rerun_of(with_environment(publisher, provider=name)) == RerunCommand()
 
 
 def test_a_browser_is_named(publisher: Publisher) -> None:
@@ -250,7 +250,7 @@ def test_a_browser_is_named(publisher: Publisher) -> None:
     assert "rm" not in shlex.split(rerun_of(with_environment(publisher, runtime="node; rm")).command)
 
 
-def with_environment(publisher: Publisher, **changes: Any) -> Entry:
+def with_environment(publisher: Publisher, **changes: Any) -> AcceptedSubmission:
     publisher.submit("one")
     (entry,) = publisher.gathered().entries
     environment = changed(entry.statement.environment, **changes)

@@ -14,7 +14,7 @@ def test_an_honest_submission_is_published_and_a_forged_one_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     profiles = write_profile(tmp_path / "profiles", tiny_profile())
-    for module in ("harness.profiles.profile", "harness.conformance.verify.verify"):
+    for module in ("harness.profiles.profile", "harness.conformance.verify.verification"):
         monkeypatch.setattr(f"{module}.profiles_folder", lambda: profiles)
     key, line = new_key(tmp_path, "vendor@example.org")
     (tmp_path / "signers").write_text(line, "utf-8")

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from harness.core.generated import Generation, GenerationSpeed
+from harness.core.generation_figures import GenerationFigures, GenerationSpeed
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from tests.kit import read_records
 from tests.pytest_plugin.projects import write_project
@@ -124,7 +124,7 @@ def test_a_cell_is_a_benchmark_where_its_latency_is_measured(
 
 def test_the_speed_of_generated_text_is_a_benchmark_for_each_length_and_batch(saved: Saved) -> None:
     speed = GenerationSpeed(first_token_ms={16: 4.0, 1: 2.0}, tokens_per_s={1: 50.0, 4: 0.0}, cache_mib=0.5)
-    record = msgspec.structs.replace(saved.records[TIMED[0]], generation=Generation(speed=speed))
+    record = msgspec.structs.replace(saved.records[TIMED[0]], generation=GenerationFigures(speed=speed))
     session = SimpleNamespace(disabled=False, benchmarks=[])
     add_benchmark(cast("pytest.Config", SimpleNamespace(_benchmarksession=session)), "m.toml", record)
     run, *others = (bench.as_dict(include_data=True) for bench in session.benchmarks)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from harness.core.value import Map, Sequence, Tensor
-from harness.pytest_plugin.fixture import plain
+from harness.pytest_plugin.fixture import plain_value
 from tests.pytest_plugin.projects import write_project
 
 Run = Callable[..., Any]
@@ -101,6 +101,6 @@ def test_a_wrong_marker_is_an_error_of_a_line_or_two(refused: Any, number: int, 
 def test_values_come_as_plain_python() -> None:
     numbers = Tensor(dtype="float32", array=np.array([1.0, 2.0], np.float32))
     keys = Tensor(dtype="int64", array=np.array([7, 8]))
-    assert plain(numbers) is numbers.array
-    assert plain(Sequence(items=(numbers, None))) == [numbers.array, None]
-    assert plain(Map(keys=keys, values=numbers)) == {7: 1.0, 8: 2.0}
+    assert plain_value(numbers) is numbers.array
+    assert plain_value(Sequence(items=(numbers, None))) == [numbers.array, None]
+    assert plain_value(Map(keys=keys, values=numbers)) == {7: 1.0, 8: 2.0}

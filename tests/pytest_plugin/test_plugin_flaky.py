@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.pytest_plugin.outcome import outcome_of
-from harness.run.summary import summary_lines
-from harness.run.tally import TargetRow
+from harness.pytest_plugin.item_outcome import outcome_of
+from harness.run.run_summary import summary_lines
+from harness.run.tally import TargetTotals
 from tests.kit import bare_record, plan_of
 
 
@@ -47,5 +47,5 @@ def test_a_failure_names_what_further_tries_gave() -> None:
     [(0, []), (3, ["flaky: 3 cells with another verdict on a retry; counted as failed"])],
 )
 def test_the_terminal_summary_has_a_line_for_flaky_cells(flaky: int, expected: list[str]) -> None:
-    row = TargetRow(target="ep", planned=5, unexpected=3, flaky=flaky)
+    row = TargetTotals(target="ep", planned=5, unexpected=3, flaky=flaky)
     assert [*summary_lines([row], 0)][2:] == expected

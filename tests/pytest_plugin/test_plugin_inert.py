@@ -15,7 +15,7 @@ def test_plain():
     heavy = {"numpy", "msgspec", "onnx", "onnxruntime", "jinja2", "rich"}
     assert not heavy & {name.partition(".")[0] for name in sys.modules}
     assert {name for name in sys.modules if name.startswith("harness")} == {
-        "harness", "harness.pytest_plugin", "harness.pytest_plugin.named", "harness.pytest_plugin.plugin"
+        "harness", "harness.pytest_plugin", "harness.pytest_plugin.matrices", "harness.pytest_plugin.plugin"
     }
 """
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Record
 from harness.core.verdict import Family, Phase, Verdict
-from harness.plan.baseline import FIRST_RUN, Baseline
+from harness.plan.baselines import FIRST_RUN, Baseline
 from harness.plan.plan import Plan
-from harness.pytest_plugin.outcome import EDGE, Outcome, excerpt, outcome_of
-from harness.run.summary import table
-from harness.run.tally import TargetRow
+from harness.pytest_plugin.item_outcome import EDGE, ItemOutcome, excerpt, outcome_of
+from harness.run.run_summary import totals_table
+from harness.run.tally import TargetTotals
 from tests.kit import bare_record, placement_of, plan_of
 
 
@@ -37,7 +37,7 @@ OUTPUT_LINE = (
 )
 
 
-def outcome_for(record: Record, plan: Plan) -> Outcome:
+def outcome_for(record: Record, plan: Plan) -> ItemOutcome:
     (cell,) = plan.cells
     return outcome_of(record, cell, plan)
 
@@ -146,13 +146,13 @@ def test_a_long_output_keeps_its_beginning_and_its_end() -> None:
 @given(st.integers(0, 9_999), st.text(min_size=1, max_size=60))
 def test_a_table_fits_80_columns(count: int, name: str) -> None:
     of_each_family = {Verdict.PASS_PARTIAL, *{verdict.family: verdict for verdict in Verdict}.values()}
-    row = TargetRow(
+    row = TargetTotals(
         target=name,
         planned=count,
         verdicts=Counter(dict.fromkeys(of_each_family, count)),
         unexpected=count,
     )
-    head, line = table((row,))
+    head, line = totals_table((row,))
     assert len(head) <= 80
     assert len(line) <= 80
 

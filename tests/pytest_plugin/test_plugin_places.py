@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from harness.pytest_plugin.scheduler import share
+from harness.pytest_plugin.scheduler import worker_share
 from tests.kit import FAKE_ENV, read_records, write_model
 from tests.programs import write_program
 
@@ -49,4 +49,4 @@ def test_two_places_get_two_processes(rack: Path, run_warm: Callable[..., Any]) 
 
 
 def test_the_first_worker_gets_what_needs_one_engine() -> None:
-    assert [list(share(3, index, 2, together=True)) for index in range(2)] == [[0, 1, 2], []]
+    assert [list(worker_share(3, index, 2, together=True)) for index in range(2)] == [[0, 1, 2], []]

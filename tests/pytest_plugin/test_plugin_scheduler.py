@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.pytest_plugin.scheduler import SHARE, WINDOW, Shares, ShareScheduling, share
+from harness.pytest_plugin.scheduler import SHARE, WINDOW, Shares, ShareScheduling, worker_share
 
 
 class FakeNode:
@@ -68,7 +68,7 @@ class Controller:
 
 @given(st.integers(0, 200), st.integers(1, 9))
 def test_shares_are_contiguous_even_and_whole(total: int, count: int) -> None:
-    shares = [share(total, index, count) for index in range(count)]
+    shares = [worker_share(total, index, count) for index in range(count)]
     assert [index for part in shares for index in part] == list(range(total))
     assert max(map(len, shares)) - min(map(len, shares)) <= 1
 

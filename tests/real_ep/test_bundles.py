@@ -14,7 +14,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.fault import Confirmation, Fault, Signature
+from harness.core.fault import Fault, Repetition, Signature
 from harness.core.value import Sequence, tensor
 from harness.core.verdict import Family, Verdict
 from harness.corpus.suites import open_suite
@@ -45,7 +45,7 @@ def fault_of(verdict: Verdict, target: Target, cause: str = "") -> Fault:
         provider=target.provider[0],
         representative="",
         cells=(),
-        confirmation=Confirmation(outcome="always", trials=1, failures=1),
+        confirmation=Repetition(outcome="always", trials=1, failures=1),
     )
 
 

@@ -13,10 +13,10 @@ import pytest
 
 from harness.core.value import STRING, Array, Tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.errors import ModelError
+from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import Suite, open_folder
+from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import provenance
-from harness.golden.store import GoldenStore
 from tests.kit import read_rows
 
 pytestmark = pytest.mark.real_ep

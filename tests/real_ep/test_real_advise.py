@@ -11,13 +11,13 @@ import pytest
 from harness.core.verdict import Family
 from harness.corpus.suite import Suite
 from harness.corpus.suites import open_model
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
-from harness.studies.advise import advise
 from harness.studies.candidates import Candidate
-from harness.studies.levels import examine_levels
+from harness.studies.fastest import advise
+from harness.studies.level_study import examine_levels
+from harness.studies.search_result import TriedCandidate
 from harness.studies.session_code import session_code
-from harness.studies.tried import Tried
 
 pytestmark = pytest.mark.real_ep
 
@@ -27,7 +27,7 @@ QNN = Target(
     plugin="onnxruntime_qnn",
     options={"backend_type": "htp"},
 )
-MATRIX = Matrix(path="m", schema=1, models=Models(), targets=(QNN,))
+MATRIX = Matrix(path="m", schema=1, models=ModelSelection(), targets=(QNN,))
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def mnist() -> Suite:
 
 
 def test_the_code_of_a_plugin_runs_as_pasted(mnist: Suite, tmp_path: Path) -> None:
-    def stop(_: Tried) -> None:
+    def stop(_: TriedCandidate) -> None:
         raise KeyboardInterrupt
 
     found = advise(mnist, MATRIX, until=time.monotonic() + 400, notify=lambda _: None, show=stop)

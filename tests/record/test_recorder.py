@@ -16,7 +16,7 @@ from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
 from harness.record.data_set import UnsavedError, array, write_data_set
-from harness.record.summary import summary
+from harness.record.saved_summary import events_summary
 from tests.kit import write_model
 
 PACKAGE = Path(harness.record.__file__).parent
@@ -218,8 +218,8 @@ def test_a_value_that_is_no_array_is_told() -> None:
 
 
 def test_the_line_tells_what_to_look_at_if_nothing_was_saved() -> None:
-    assert "no Python of the application imported onnxruntime" in summary([])
-    assert "made no session" in summary([{"what": "loaded"}])
+    assert "no Python of the application imported onnxruntime" in events_summary([])
+    assert "made no session" in events_summary([{"what": "loaded"}])
 
 
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: path.name)

@@ -17,11 +17,11 @@ from benchmarks.reference_trust.measure import answer_of_cpu, answer_of_referenc
 from benchmarks.reference_trust.node_tests import node_tests
 from benchmarks.reference_trust.specs import subjects_of
 from benchmarks.reference_trust.subject import Subject, in_float64, model_of
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.budget import Budget
-from harness.agent.float64.model import Model
-from harness.agent.float64.references import FLOAT32_INSIDE
+from harness.agent.float64.array_budget import ArrayBudget
+from harness.agent.float64.float64_model import Model
+from harness.agent.float64.reference_operators import FLOAT32_INSIDE
 from harness.agent.float64.table import OWN
+from harness.agent.target_errors import UnsupportedError
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.nodes import operator_name
@@ -45,7 +45,7 @@ ON_A_BORDER = {"Resize"}
 
 def computed(one: Subject) -> list[Any]:
     with np.errstate(all="ignore"):
-        return Model(model_of(one), frozenset(), TARGET).run(dict(one.feeds), Budget(1 << 28))
+        return Model(model_of(one), frozenset(), TARGET).run(dict(one.feeds), ArrayBudget(1 << 28))
 
 
 def subjects() -> Iterator[tuple[str, Subject]]:
@@ -173,7 +173,7 @@ def test_models_as_they_are_shipped_have_an_answer_near_the_cpu_ep_s(suite: str,
         feeds = {key: np.array(value.array) for key, value in data if isinstance(value, Tensor)}
         trusted = frozenset(trusted_in_float64(case.facts.operators))
         with np.errstate(all="ignore"):
-            found = Model(onnx.load(str(case.model_path)), trusted, TARGET).run(feeds, Budget(1 << 30))
+            found = Model(onnx.load(str(case.model_path)), trusted, TARGET).run(feeds, ArrayBudget(1 << 30))
         golden = cpu_answers(case.model_path, feeds)
         limit = 5e-3 if "f16" in name else 5e-2 if "int8" in name else 1e-5
         tried += 1

@@ -15,15 +15,15 @@ from harness.core.own_error import lost_record, own_error
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
 from harness.profiles.profile import load_profile
 from harness.profiles.suite import suite_name
-from harness.report.derived import Derived
 from harness.report.diff import compare, read_side
-from harness.report.gate import Limits, judge
+from harness.report.gate import GateLimits, judge_changes
 from harness.report.merge import merge
 from harness.report.read import read_run
+from harness.report.record_claims import Derived
 from tests.kit import bare_record, read_rows, with_facts
 
 STORED = Path(__file__).parent / "stored" / "before_policies"
@@ -53,7 +53,7 @@ def renamed(row: Row, model: str) -> Row:
 
 def passes_gate(new: Path) -> bool:
     diff = compare(read_side(STORED), read_side(new), names=("old", "new"))
-    return judge(diff, Limits(), lambda _: "").passed
+    return judge_changes(diff, GateLimits(), lambda _: "").passed
 
 
 def test_an_honest_run_is_as_it_was_written() -> None:
@@ -167,7 +167,7 @@ def derived_with_profile(label: str, record: Record) -> Record | None:
     matrix = Matrix(
         path="m.toml",
         schema=1,
-        models=Models(suites=(f"profile:{label}",)),
+        models=ModelSelection(suites=(f"profile:{label}",)),
         targets=(Target(name=record.target, provider=(record.provider,)),),
     )
     info = RunInfo(

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.facts import Placement
-from harness.core.generated import Generated, Generation
+from harness.core.generation_figures import Generated, GenerationFigures
 from harness.core.latency import Latency
 from harness.core.output_metrics import Noise
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.report.diff import Diff, Kind, compare, read_side
+from harness.report.diff import CellChangeKind, Diff, compare, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
-from harness.report.gate import Limits, judge
+from harness.report.gate import GateLimits, judge_changes
 from harness.report.latencies import latency_words
 from harness.report.merge import merge
 from harness.report.read import RunData, read_run
@@ -32,8 +32,8 @@ def test_one_regressed_and_one_fixed_shows_both() -> None:
         [record("a"), record("b", verdict=Verdict.CRASH), record("c")],
         [record("a", verdict=Verdict.MISMATCH, reason="3 of 12 differ"), record("b"), record("c")],
     )
-    assert [change.cell for change in diff.of(Kind.REGRESSED)] == ["onnx-node/a[npu]"]
-    assert [change.cell for change in diff.of(Kind.FIXED)] == ["onnx-node/b[npu]"]
+    assert [change.cell for change in diff.of(CellChangeKind.REGRESSED)] == ["onnx-node/a[npu]"]
+    assert [change.cell for change in diff.of(CellChangeKind.FIXED)] == ["onnx-node/b[npu]"]
     assert (diff.compared, diff.unchanged) == (3, 1)
     failed = next(flow for flow in diff.flows if flow.family is Family.FAILED)
     assert (failed.before, failed.entered, failed.left, failed.after) == (1, 1, 1, 1)
@@ -47,32 +47,32 @@ def test_one_regressed_and_one_fixed_shows_both() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "kind"),
     [
-        (Verdict.PASS, Verdict.CRASH, Kind.REGRESSED),
-        (Verdict.PASS, Verdict.PASS_PARTIAL, Kind.REGRESSED),
-        (Verdict.PASS, Verdict.FALLBACK, Kind.REGRESSED),
-        (Verdict.FALLBACK, Verdict.UNSUPPORTED, Kind.REGRESSED),
-        (Verdict.UNSUPPORTED, Verdict.ERROR, Kind.REGRESSED),
-        (Verdict.MISMATCH, Verdict.PASS, Kind.FIXED),
-        (Verdict.UNSUPPORTED, Verdict.PASS_PARTIAL, Kind.FIXED),
-        (Verdict.PASS_PARTIAL, Verdict.PASS, Kind.FIXED),
-        (Verdict.CRASH, Verdict.FALLBACK, Kind.CHANGED),
-        (Verdict.CRASH, Verdict.UNSUPPORTED, Kind.CHANGED),
-        (Verdict.CRASH, Verdict.HANG, Kind.CHANGED),
-        (Verdict.UNAVAILABLE, Verdict.INVALID_MODEL, Kind.CHANGED),
-        (Verdict.UNAVAILABLE, Verdict.CRASH, Kind.NEW),
-        (Verdict.PASS, Verdict.UNAVAILABLE, Kind.GONE),
-        (Verdict.PASS, Verdict.NOT_RUN, Kind.GONE),
+        (Verdict.PASS, Verdict.CRASH, CellChangeKind.REGRESSED),
+        (Verdict.PASS, Verdict.PASS_PARTIAL, CellChangeKind.REGRESSED),
+        (Verdict.PASS, Verdict.FALLBACK, CellChangeKind.REGRESSED),
+        (Verdict.FALLBACK, Verdict.UNSUPPORTED, CellChangeKind.REGRESSED),
+        (Verdict.UNSUPPORTED, Verdict.ERROR, CellChangeKind.REGRESSED),
+        (Verdict.MISMATCH, Verdict.PASS, CellChangeKind.FIXED),
+        (Verdict.UNSUPPORTED, Verdict.PASS_PARTIAL, CellChangeKind.FIXED),
+        (Verdict.PASS_PARTIAL, Verdict.PASS, CellChangeKind.FIXED),
+        (Verdict.CRASH, Verdict.FALLBACK, CellChangeKind.CHANGED),
+        (Verdict.CRASH, Verdict.UNSUPPORTED, CellChangeKind.CHANGED),
+        (Verdict.CRASH, Verdict.HANG, CellChangeKind.CHANGED),
+        (Verdict.UNAVAILABLE, Verdict.INVALID_MODEL, CellChangeKind.CHANGED),
+        (Verdict.UNAVAILABLE, Verdict.CRASH, CellChangeKind.NEW),
+        (Verdict.PASS, Verdict.UNAVAILABLE, CellChangeKind.GONE),
+        (Verdict.PASS, Verdict.NOT_RUN, CellChangeKind.GONE),
         (Verdict.PASS, Verdict.PASS, None),
         (Verdict.UNAVAILABLE, Verdict.UNAVAILABLE, None),
     ],
 )
-def test_kinds(before: Verdict, after: Verdict, kind: Kind | None) -> None:
+def test_kinds(before: Verdict, after: Verdict, kind: CellChangeKind | None) -> None:
     diff = between([record("a", verdict=before)], [record("a", verdict=after)])
     assert [change.kind for change in diff.changes] == ([kind] if kind else [])
 
 
-@pytest.mark.parametrize(("share", "kind"), [(0.4, Kind.REGRESSED), (0.895, None), (0.95, None)])
-def test_less_of_the_compute_on_the_ep_is_a_worse_result(share: float, kind: Kind | None) -> None:
+@pytest.mark.parametrize(("share", "kind"), [(0.4, CellChangeKind.REGRESSED), (0.895, None), (0.95, None)])
+def test_less_of_the_compute_on_the_ep_is_a_worse_result(share: float, kind: CellChangeKind | None) -> None:
     def partly(ep_share: float) -> Record:
         placed = Placement(
             ep_nodes=3,
@@ -96,8 +96,8 @@ def test_cells_that_stand_on_one_side() -> None:
         [record("new"), record("new_but_skipped", verdict=Verdict.UNAVAILABLE)],
     )
     assert [(change.kind, change.model, change.arrow) for change in diff.changes] == [
-        (Kind.NEW, "new", "not planned -> pass"),
-        (Kind.GONE, "gone", "pass -> not planned"),
+        (CellChangeKind.NEW, "new", "not planned -> pass"),
+        (CellChangeKind.GONE, "gone", "pass -> not planned"),
     ]
 
 
@@ -107,7 +107,7 @@ def test_another_tolerance_is_not_like_with_like() -> None:
     diff = between([record("a")], [msgspec.structs.replace(new, outputs=stricter)])
     assert [(change.kind, change.facts) for change in diff.changes] == [
         (
-            Kind.OTHER_MEASURE,
+            CellChangeKind.OTHER_MEASURE,
             ("the tolerance changed: rtol 0.0001, atol 1e-05 -> rtol 1e-09, atol 1e-05",),
         )
     ]
@@ -132,29 +132,29 @@ def test_limits_of_noise_are_a_measure() -> None:
     passed, failed = record("a", bits=20.0), record("a", verdict=Verdict.MISMATCH, bits=8.0)
     (change,) = between([by_noise(passed, rms=8.0)], [by_noise(failed, rms=4.0)]).changes
     limits = "rms 8, max 32 of float32 noise -> rms 4, max 32 of float32 noise"
-    assert change.kind is Kind.OTHER_MEASURE
+    assert change.kind is CellChangeKind.OTHER_MEASURE
     assert change.facts == (f"the tolerance changed: {limits}",)
     # An exact result has no noise whatever judges it: what is wrong now has regressed.
     (change,) = between([record("a")], [by_noise(failed, rms=4.0)]).changes
-    assert change.kind is Kind.REGRESSED
+    assert change.kind is CellChangeKind.REGRESSED
 
 
 def test_another_rule_that_decided_is_no_other_measure() -> None:
     passed, failed = record("a", bits=20.0), record("a", verdict=Verdict.MISMATCH, bits=8.0)
     (change,) = between([passed], [by_noise(failed, rms=4.0)]).changes
-    assert change.kind is Kind.REGRESSED
+    assert change.kind is CellChangeKind.REGRESSED
     assert change.facts == ("measure unknown: an older version did not record by which policy",)
     (change,) = between([by_noise(failed, rms=4.0)], [passed]).changes
-    assert change.kind is Kind.FIXED
+    assert change.kind is CellChangeKind.FIXED
     known = {"judge_by": "both", "limits.rms": 3.0}
     sides = (
         msgspec.structs.replace(passed, policy=known),
         msgspec.structs.replace(by_noise(failed, rms=4.0), policy=known),
     )
     (change,) = between([sides[0]], [sides[1]]).changes
-    assert (change.kind, change.facts) == (Kind.REGRESSED, ())
+    assert (change.kind, change.facts) == (CellChangeKind.REGRESSED, ())
     (change,) = between([sides[1]], [sides[0]]).changes
-    assert (change.kind, change.facts) == (Kind.FIXED, ())
+    assert (change.kind, change.facts) == (CellChangeKind.FIXED, ())
 
 
 def test_what_a_pass_hides_is_reported() -> None:
@@ -178,7 +178,7 @@ def test_what_a_pass_hides_is_reported() -> None:
         "exact": ("delivered bits exact -> 20",),
         "limit": ("error 0.5 -> 0.9 of the allowed",),
     }
-    assert {change.kind for change in diff.changes} == {Kind.CHANGED}
+    assert {change.kind for change in diff.changes} == {CellChangeKind.CHANGED}
 
 
 def test_other_environments_and_settings_are_reported() -> None:
@@ -229,12 +229,12 @@ def test_a_slowdown_that_may_be_noise_fails_a_gate_and_is_told() -> None:
     sides = (merge([run_of([record("a", latency=each)])]) for each in (quick, disturbed))
     diff = compare(*sides, names=("old", "new"))
     (change,) = diff.changes
-    assert (change.kind, change.slower, change.unclear) == (Kind.CHANGED, False, True)
+    assert (change.kind, change.slower, change.unclear) == (CellChangeKind.CHANGED, False, True)
     assert change.facts[0].startswith("unclear whether it is slower: 1.003 ms became 2.003 ms")
-    assert [(one.limit, one.count) for one in judge(diff, Limits(), lambda _: "").breaches] == [
+    assert [(one.limit, one.count) for one in judge_changes(diff, GateLimits(), lambda _: "").breaches] == [
         ("unclear", 1)
     ]
-    assert judge(diff, Limits(unclear=1), lambda _: "").passed
+    assert judge_changes(diff, GateLimits(unclear=1), lambda _: "").passed
     assert "0 slower, 0 faster, 1 unclear" in " ".join("\n".join(diff_lines(diff)).split())
 
 
@@ -255,9 +255,9 @@ def test_a_cell_whose_runs_contradict_each_other_counts_as_not_run(tmp_path: Pat
     assert night.contradictions == (f"{told}, such as onnx-node/a[npu].",)
     before = merge([read_run(both / "one")])
     diff = compare(before, night, names=("old", "new"))
-    assert [(change.kind, change.model) for change in diff.changes] == [(Kind.GONE, "a")]
+    assert [(change.kind, change.model) for change in diff.changes] == [(CellChangeKind.GONE, "a")]
     assert diff.changes[0].reason == "its runs hold different results: pass in one, crash in two"
-    assert {one.limit for one in judge(diff, Limits(), lambda _: "").breaches} == {
+    assert {one.limit for one in judge_changes(diff, GateLimits(), lambda _: "").breaches} == {
         "gone",
         "not_run",
         "judged",
@@ -293,9 +293,11 @@ def test_every_cell_is_accounted_for(before: list[Verdict | None], after: list[V
     ]
     diff = compare(*runs, names=("old", "new"))
     assert sum(diff.kinds.values()) == len(diff.changes)
-    changed = sum(diff.kinds[kind] for kind in Kind if kind not in {Kind.NEW, Kind.GONE})
+    changed = sum(
+        diff.kinds[kind] for kind in CellChangeKind if kind not in {CellChangeKind.NEW, CellChangeKind.GONE}
+    )
     unranked = sum(
-        change.kind is Kind.CHANGED and change.after is not None and change.after.family in UNRANKED
+        change.kind is CellChangeKind.CHANGED and change.after is not None and change.after.family in UNRANKED
         for change in diff.changes
     )
     assert diff.compared == diff.unchanged + changed - unranked
@@ -319,8 +321,8 @@ def _run(records: list[Record], name: str) -> RunData:
 def test_generated_text_that_is_wrong_from_another_position_is_a_change() -> None:
     def wrong(position: int) -> Record:
         way = Generated(way="step", positions=9, first_bad=position)
-        return record("a", verdict=Verdict.MISMATCH, generation=Generation(ways=(way,)))
+        return record("a", verdict=Verdict.MISMATCH, generation=GenerationFigures(ways=(way,)))
 
     (change,) = between([wrong(6)], [wrong(2)]).changes
-    assert change.kind is Kind.CHANGED
+    assert change.kind is CellChangeKind.CHANGED
     assert change.facts == ("first bad position 6 of way step -> 2 of way step",)

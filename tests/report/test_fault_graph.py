@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.fault import GraphNode, GraphTensor, ReducedModel
-from harness.report.fault_graph import MAX_NODES, Drawing, draw
+from harness.report.fault_graph import MAX_NODES, GraphDrawing, draw
 from harness.report.graph_layout import BETWEEN_BOXES, Layout, arrange
 
 Edges = set[tuple[int, int]]
@@ -179,7 +179,7 @@ def test_no_model_breaks_the_drawing(nodes: list[GraphNode], tensors: list[Graph
         assert re.fullmatch(r"[MCVLZ\d. -]+", edge.line + edge.head)
 
 
-def texts(drawing: Drawing) -> list[str]:
+def texts(drawing: GraphDrawing) -> list[str]:
     boxes = [text for box in drawing.boxes for text in (box.head, box.tip)]
     rows = [text for box in drawing.boxes for row in box.rows for text in (row.label, row.text)]
     return [*boxes, *rows, *(label.text for label in drawing.labels)]

@@ -15,13 +15,13 @@ from harness.core.errors import UsageError
 from harness.core.fault import decode_faults
 from harness.core.reading import MOST_LINE
 from harness.engine.prestarted import target_tables
-from harness.fuzz.state import FILE, planned_cells, read_state
+from harness.fuzz.fuzz_state import STATE_FILE, planned_cells, read_state
 from harness.plan.matrix import read_toml
-from harness.pytest_plugin.named import is_matrix
+from harness.pytest_plugin.matrices import is_matrix
 from harness.report.read import read_run
 from harness.report.side_by_side import is_over_time
 from harness.store.scan import content, scan
-from harness.triage.triage import read_faults
+from harness.triage.run_triage import read_faults
 from tests.kit import record, write_run
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has neither pipes nor devices in folders")
@@ -92,7 +92,7 @@ def test_other_files_are_opened_the_same_way(kind: str, tmp_path: Path) -> None:
     assert read_run(run).damaged_faults[0].what == "the file cannot be read: not a file"
     with pytest.raises(OSError, match="not a file"):
         read_faults(run / "triage" / "faults.jsonl")
-    replace(tmp_path / FILE, kind)
+    replace(tmp_path / STATE_FILE, kind)
     with pytest.raises(UsageError, match="not a file"):
         read_state(tmp_path)
     replace(tmp_path / "m.toml", kind)

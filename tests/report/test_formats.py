@@ -23,9 +23,9 @@ from harness.core.verdict import Family, Verdict
 from harness.report.inert import code, inert_csv
 from harness.report.json_report import ReportFile
 from harness.report.merge import merge
-from harness.report.operators import documented_operators
-from harness.report.publish import FORMATS, write_report
+from harness.report.operator_pages import documented_operators
 from harness.report.read import captured_output, read_run
+from harness.report.report_files import FORMATS, write_report
 from harness.report.schemas import report_schema
 from harness.report.view import Report, build_report
 from tests.kit import matrix_of, record, with_facts, write_run

@@ -15,8 +15,8 @@ from harness.core.output_metrics import Noise, OutputDetails, PrecisionError
 from harness.core.policy import Policy
 from harness.core.record import SCHEMA, ProcessState, Record, decode_record, encode_record
 from harness.core.verdict import Verdict
-from harness.report.publish import write_report
 from harness.report.read import read_run
+from harness.report.report_files import write_report
 from tests.kit import latency, record, write_run
 from tests.mutations import each_replaced, mutated
 

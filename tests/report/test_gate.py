@@ -6,8 +6,8 @@ from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
 from harness.report.diff import Diff, compare
 from harness.report.diff_text import gate_github, gate_lines
-from harness.report.gate import Enter, Judgement, Limits, TargetLimits, judge
-from harness.report.inert import annotation, plain
+from harness.report.gate import Enter, GateLimits, Judgement, TargetLimits, judge_changes
+from harness.report.inert import annotation, plain_line
 from harness.report.merge import merge
 from tests.kit import record, run_of
 
@@ -18,7 +18,7 @@ def between(old: list[Record], new: list[Record], missing: list[str] | None = No
 
 
 def strict(diff: Diff) -> Judgement:
-    return judge(diff, Limits(), lambda _: "")
+    return judge_changes(diff, GateLimits(), lambda _: "")
 
 
 def breached(judgement: Judgement) -> dict[str, int]:
@@ -69,33 +69,33 @@ def test_a_required_target_that_is_unavailable_fails_every_night() -> None:
     diff = compare(run, run, names=("old", "new"))
     assert breached(strict(diff)) == {"required_unavailable": 1, "judged": 1}
     assert "limits.required_unavailable: 1 target, 0 allowed" in gate_lines(diff, strict(diff))
-    assert judge(diff, Limits(required_unavailable=1, judged=0), lambda _: "").passed
+    assert judge_changes(diff, GateLimits(required_unavailable=1, judged=0), lambda _: "").passed
 
 
 def test_new_cells_that_fail_enter_the_family() -> None:
     diff = between([record("a")], [record("a"), record("new", verdict=Verdict.HANG)])
     assert breached(strict(diff)) == {"enter.failed": 1}
-    assert judge(diff, Limits(enter=Enter(failed=1)), lambda _: "").passed
+    assert judge_changes(diff, GateLimits(enter=Enter(failed=1)), lambda _: "").passed
 
 
 def test_families_have_limits_of_their_own() -> None:
     diff = between(
         [record(f"m{i}") for i in range(3)], [record(f"m{i}", verdict=Verdict.UNSUPPORTED) for i in range(3)]
     )
-    loose = Limits(regressed=3, enter=Enter(unsupported=2))
-    assert breached(judge(diff, loose, lambda _: "")) == {"enter.unsupported": 3}
-    assert judge(diff, Limits(regressed=3), lambda _: "").passed
+    loose = GateLimits(regressed=3, enter=Enter(unsupported=2))
+    assert breached(judge_changes(diff, loose, lambda _: "")) == {"enter.unsupported": 3}
+    assert judge_changes(diff, GateLimits(regressed=3), lambda _: "").passed
 
 
 def test_expected_failures_count_unless_the_policy_says_otherwise() -> None:
     diff = between([record("a")], [record("a", verdict=Verdict.CRASH, expected=True)])
     assert not strict(diff).passed
-    assert judge(diff, Limits(expected_failures=False), lambda _: "").passed
+    assert judge_changes(diff, GateLimits(expected_failures=False), lambda _: "").passed
 
 
 def test_known_flakes_do_not_count_and_are_reported() -> None:
     diff = between([record("a")], [record("a", verdict=Verdict.CRASH)])
-    judgement = judge(diff, Limits(), lambda change: "tracked" if change.model == "a" else "")
+    judgement = judge_changes(diff, GateLimits(), lambda change: "tracked" if change.model == "a" else "")
     assert judgement.passed
     text = "\n".join(gate_lines(diff, judgement))
     assert "known flakes, not counted: 1 cell" in text
@@ -115,7 +115,10 @@ def test_annotations_are_bounded_and_escaped() -> None:
 
 
 def test_a_log_line_holds_no_command_of_its_text() -> None:
-    assert plain("a\n::add-mask::b ##[set-env]c \x1b[31m\u202e") == r"a : :add-mask: :b # #[set-env]c \u202e"
+    assert (
+        plain_line("a\n::add-mask::b ##[set-env]c \x1b[31m\u202e")
+        == r"a : :add-mask: :b # #[set-env]c \u202e"
+    )
     assert annotation("error", "a:b,c%", "x\r\ny%") == "::error title=a%3Ab%2Cc%25::x\\x0d%0Ay%25"
 
 
@@ -128,7 +131,7 @@ def test_a_run_of_which_nothing_was_judged_never_passes() -> None:
     assert "limits.judged: 1 target below 0.9" in text
     assert "no cell in either run" in text
     assert any("no cell in either run" in line for line in gate_github(judgement))
-    assert judge(diff, Limits(judged=0), lambda _: "").passed
+    assert judge_changes(diff, GateLimits(judged=0), lambda _: "").passed
 
 
 @pytest.mark.parametrize(("lost", "judged"), [(1, {}), (2, {"judged": 1})])
@@ -138,7 +141,7 @@ def test_nine_tenths_of_a_target_must_be_judged_again(lost: int, judged: dict[st
     after = [
         record(name, verdict=Verdict.TIMEOUT if at < lost else Verdict.PASS) for at, name in enumerate(names)
     ]
-    assert breached(judge(between(before, after), Limits(gone=lost), lambda _: "")) == judged
+    assert breached(judge_changes(between(before, after), GateLimits(gone=lost), lambda _: "")) == judged
 
 
 def test_new_manners_and_leaks_fail_the_gate() -> None:
@@ -160,26 +163,28 @@ def test_new_manners_and_leaks_fail_the_gate() -> None:
     assert "limits.manners: 1 cell, 0 allowed" in text
     assert "m29[npu]: it changed rounding from to nearest to up (in run)" in " ".join(text.split())
     assert "limits.leaks: 1 leak, 0 allowed" in text
-    assert judge(diff, Limits(manners=1, leaks=1), lambda _: "").passed
+    assert judge_changes(diff, GateLimits(manners=1, leaks=1), lambda _: "").passed
     assert strict(between(new, new)).passed
 
 
 def test_a_target_with_limits_of_its_own_is_judged_by_these() -> None:
     worse = [record(name, target=target, verdict=Verdict.CRASH) for target in ("npu", "gpu") for name in "ab"]
     diff = between([record(name, target=target) for target in ("npu", "gpu") for name in "ab"], worse)
-    limits = Limits(regressed=1, enter=Enter(failed=9))
-    own = TargetLimits(limits=Limits(regressed=2, enter=Enter(failed=9)), owner="npu-team@example.org")
-    judgement = judge(diff, limits, lambda _: "", apart={"npu": own})
+    limits = GateLimits(regressed=1, enter=Enter(failed=9))
+    own = TargetLimits(limits=GateLimits(regressed=2, enter=Enter(failed=9)), owner="npu-team@example.org")
+    judgement = judge_changes(diff, limits, lambda _: "", apart={"npu": own})
     assert [(one.limit, one.target, one.count) for one in judgement.breaches] == [("regressed", "", 2)]
-    stricter = msgspec.structs.replace(own, limits=Limits(enter=Enter(failed=9)))
-    judgement = judge(diff, Limits(regressed=9, enter=Enter(failed=9)), lambda _: "", apart={"npu": stricter})
+    stricter = msgspec.structs.replace(own, limits=GateLimits(enter=Enter(failed=9)))
+    judgement = judge_changes(
+        diff, GateLimits(regressed=9, enter=Enter(failed=9)), lambda _: "", apart={"npu": stricter}
+    )
     assert [(one.limit, one.target, one.count) for one in judgement.breaches] == [("regressed", "npu", 2)]
     assert "target npu (owner: npu-team@example.org): limits.regressed: 2 cells, 0 allowed" in list(
         gate_lines(diff, judgement)
     )
 
 
-@pytest.mark.parametrize("apart", [{}, {"npu": TargetLimits(limits=Limits(), owner="x")}])
+@pytest.mark.parametrize("apart", [{}, {"npu": TargetLimits(limits=GateLimits(), owner="x")}])
 def test_too_few_judged_cells_of_one_target_do_not_pass(apart: dict[str, TargetLimits]) -> None:
     names = [f"m{at}" for at in range(20)]
     old = [record(name, target=target) for target in ("npu", "cpu") for name in names]
@@ -190,7 +195,7 @@ def test_too_few_judged_cells_of_one_target_do_not_pass(apart: dict[str, TargetL
         for target in ("npu", "cpu")
         for at, name in enumerate(names)
     ]
-    judgement = judge(between(old, new), Limits(gone=9), lambda _: "a flake", apart=apart)
+    judgement = judge_changes(between(old, new), GateLimits(gone=9), lambda _: "a flake", apart=apart)
     assert [(one.limit, one.cells) for one in judgement.breaches] == [("judged", ("npu: 17 of 20 cells",))]
 
 
@@ -200,8 +205,8 @@ def test_nothing_judged_at_all_never_passes() -> None:
     for records in (skipped, [], [record("a", verdict=Verdict.INVALID_MODEL)]):
         diff = between(records, records)
         assert breached(strict(diff)).keys() == {"judged"}
-        its = {"npu": TargetLimits(limits=Limits())}
-        assert breached(judge(diff, Limits(), lambda _: "", apart=its)).keys() == {"judged"}
+        its = {"npu": TargetLimits(limits=GateLimits())}
+        assert breached(judge_changes(diff, GateLimits(), lambda _: "", apart=its)).keys() == {"judged"}
 
 
 def test_a_base_that_was_partial_is_told_in_the_run_that_is_so_too() -> None:

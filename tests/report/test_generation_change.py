@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from harness.core.generated import Generated, Generation
-from harness.report.ways import generation_changes
+from harness.core.generation_figures import Generated, GenerationFigures
+from harness.report.failing_ways import generation_changes
 
 
-def made(**fields: Any) -> Generation:
+def made(**fields: Any) -> GenerationFigures:
     way: dict[str, Any] = {"way": "step", "positions": 4, "perplexity": 5.0, "golden_perplexity": 5.0}
-    return Generation(ways=(Generated(**(way | fields)),))
+    return GenerationFigures(ways=(Generated(**(way | fields)),))
 
 
 @pytest.mark.parametrize(
@@ -31,8 +31,10 @@ def made(**fields: Any) -> Generation:
         (made(), made(perplexity=None), []),
         (None, made(), []),
         (made(), None, []),
-        (made(), Generation(), []),
+        (made(), GenerationFigures(), []),
     ],
 )
-def test_changes_of_generated_text(old: Generation | None, new: Generation | None, told: list[str]) -> None:
+def test_changes_of_generated_text(
+    old: GenerationFigures | None, new: GenerationFigures | None, told: list[str]
+) -> None:
     assert list(generation_changes(old, new)) == told

@@ -9,9 +9,9 @@ import pytest
 from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.chart import Edge, chart
-from harness.report.diff import Kind
-from harness.report.history import HISTORY_SCHEMA, History
+from harness.report.chart import ChartEdge, chart
+from harness.report.diff import CellChangeKind
+from harness.report.history_file import HISTORY_SCHEMA, History
 from harness.report.history_page import write_history_page
 from harness.report.trend import cell_points, trends
 from tests.kit import record, write_run
@@ -214,7 +214,7 @@ def test_a_chart_has_gaps_and_marks() -> None:
         "x",
         [0.5, None, 1.0, 9.0],
         ["a", "b", "c", "d"],
-        top=Edge(1.0, "100%"),
+        top=ChartEdge(1.0, "100%"),
         dates=["1", "2", "3", "4"],
         marked=[False, False, True, False],
         limits=[1.0],
@@ -225,7 +225,7 @@ def test_a_chart_has_gaps_and_marks() -> None:
     assert drawn.dates == ("1", "4")
     assert [(dot.title, dot.marked) for dot in drawn.dots] == [("a", False), ("c", True), ("d", False)]
     assert drawn.limits == (8.0,)
-    assert chart("x", [None], [""], top=Edge(1.0, "1"), dates=["1"], marked=[False]) is None
+    assert chart("x", [None], [""], top=ChartEdge(1.0, "1"), dates=["1"], marked=[False]) is None
 
 
 def test_a_history_of_an_earlier_version_learns_measures_with_the_next_run(
@@ -240,23 +240,27 @@ def test_a_history_of_an_earlier_version_learns_measures_with_the_next_run(
         assert trends(again).turned == ()
         again.add(night(2, [record("a", verdict=Verdict.MISMATCH, **known)]))
         (turned,) = trends(again).turned
-        assert (turned.kind, turned.before, turned.after) == (Kind.REGRESSED, Verdict.PASS, Verdict.MISMATCH)
+        assert (turned.kind, turned.before, turned.after) == (
+            CellChangeKind.REGRESSED,
+            Verdict.PASS,
+            Verdict.MISMATCH,
+        )
         assert turned.facts == ("measure unknown: an older version did not record by which policy",)
         again.add(night(3, [record("a", **known)]))
         (turned,) = trends(again).turned
-        assert (turned.kind, turned.facts) == (Kind.FIXED, ())
+        assert (turned.kind, turned.facts) == (CellChangeKind.FIXED, ())
         other = {**known, "model_digest": "b" * 64}
         again.add(night(4, [record("a", verdict=Verdict.MISMATCH, **other)]))
-        assert [one.kind for one in trends(again).turned] == [Kind.OTHER_MODEL]
+        assert [one.kind for one in trends(again).turned] == [CellChangeKind.OTHER_MODEL]
     with History(history.path) as again:
-        assert [one.kind for one in trends(again).turned] == [Kind.OTHER_MODEL]
+        assert [one.kind for one in trends(again).turned] == [CellChangeKind.OTHER_MODEL]
 
 
 def test_a_cell_that_left_the_plan_is_told(history: History, night: Night) -> None:
     history.add(night(1, [record("a"), record("b", verdict=Verdict.CRASH)]))
     history.add(night(2, [record("b", verdict=Verdict.UNAVAILABLE), record("c")]))
     assert [(one.kind, one.cell.partition("[")[0], one.facts) for one in trends(history).turned] == [
-        (Kind.NEW, "onnx-node/c", ("not planned before",)),
-        (Kind.GONE, "onnx-node/a", ("no longer planned",)),
-        (Kind.GONE, "onnx-node/b", ("no longer tested: skipped as unavailable",)),
+        (CellChangeKind.NEW, "onnx-node/c", ("not planned before",)),
+        (CellChangeKind.GONE, "onnx-node/a", ("no longer planned",)),
+        (CellChangeKind.GONE, "onnx-node/b", ("no longer tested: skipped as unavailable",)),
     ]

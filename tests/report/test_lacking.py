@@ -1,6 +1,6 @@
 """A feature that a device lacks is told once, whichever operators need it."""
 
-from harness.core.ended import Ended
+from harness.core.cell_end import CellEnd
 from harness.core.lacking import lacks_of
 from harness.core.record import Record
 from harness.core.verdict import Verdict
@@ -13,7 +13,7 @@ from tests.kit import merged, record
 def lacking(operator: str, verdict: Verdict = Verdict.ERROR) -> Record:
     """Return a cell that fails for want of f16."""
     message = f"Fail: Status Message: Program {operator} requires f16 but the device does not support it."
-    ended = Ended(how="raised", kind="Fail", message=message, lacks="f16")
+    ended = CellEnd(how="raised", kind="Fail", message=message, lacks="f16")
     return record(operator, verdict=verdict, ended=ended, reason=message)
 
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from harness.core.latency import Latency
-from harness.report.latency_change import FEWEST_RUNS, FLOOR, latency_change, latency_changes, unlike
+from harness.report.latency_change import FEWEST_SAMPLES, FLOOR, latency_change, latency_changes, unlike
 from tests import kit
 
 Times = NDArray[np.float64]
 
-times = st.lists(st.floats(0.1, 1e5), min_size=FEWEST_RUNS, max_size=60)
+times = st.lists(st.floats(0.1, 1e5), min_size=FEWEST_SAMPLES, max_size=60)
 OPPOSITE = {"slower": "faster", "faster": "slower", "same": "same", "unclear": "unclear"}
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from harness.cli import main
 from harness.core.verdict import Verdict
-from harness.report.history import History
+from harness.report.history_file import History
 from harness.report.nights import NightCell, Nights, nights_of
-from harness.report.publish import write_report
+from harness.report.report_files import write_report
 from tests.kit import record, write_run
 
 Night = Callable[..., Path]

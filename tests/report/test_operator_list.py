@@ -8,7 +8,7 @@ from harness.core.errors import UsageError
 from harness.core.facts import Placement
 from harness.core.record import ModelContent, Record
 from harness.core.verdict import Verdict
-from harness.report.operator_list import Compared, Entry, compare_list, read_operator_list
+from harness.report.operator_list import EntryResult, ListEntry, compare_list, read_operator_list
 from tests.kit import bare_record
 
 LIST = """\
@@ -59,7 +59,7 @@ def cell(
     )
 
 
-def compared(entry: Entry, *records: Record) -> Compared:
+def compared(entry: ListEntry, *records: Record) -> EntryResult:
     return compare_list([entry], records, "ep").entries[0]
 
 
@@ -68,10 +68,10 @@ def test_both_formats_mean_the_same(tmp_path: Path) -> None:
     (tmp_path / "list.toml").write_text(TOML, encoding="utf-8")
     entries = read_operator_list(tmp_path / "list.csv")
     assert entries == read_operator_list(tmp_path / "list.toml")
-    assert entries[0] == Entry(
+    assert entries[0] == ListEntry(
         operator="Conv", opset="11-", types=("float32", "float16"), ranks=(3, 4), notes="groups of 1, only"
     )
-    assert entries[1] == Entry(operator="Abs", opset="13")
+    assert entries[1] == ListEntry(operator="Abs", opset="13")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,9 @@ def test_both_formats_mean_the_same(tmp_path: Path) -> None:
     ],
 )
 def test_an_entry_is_what_its_cells_show(verdicts: list[Verdict], outcome: str) -> None:
-    found = compared(Entry(operator="Abs"), *(cell(f"m{i}", one, "Abs") for i, one in enumerate(verdicts)))
+    found = compared(
+        ListEntry(operator="Abs"), *(cell(f"m{i}", one, "Abs") for i, one in enumerate(verdicts))
+    )
     assert found.outcome == outcome
     assert bool(found.reason) == (outcome not in ("right", "not tried"))
 
@@ -100,10 +102,10 @@ def test_an_entry_is_about_its_opsets_types_and_ranks_alone() -> None:
         cell("rank", Verdict.CRASH, "Conv", ranks=(1, 5)),
         cell("other", Verdict.CRASH, "Abs"),
     ]
-    entry = Entry(operator="Conv", opset="11-13", types=("float32",), ranks=(3, 4))
+    entry = ListEntry(operator="Conv", opset="11-13", types=("float32",), ranks=(3, 4))
     assert compared(entry, *records).outcome == "right"
-    assert compared(Entry(operator="Conv", opset="11"), *records).outcome == "not tried"
-    assert compared(Entry(operator="Conv"), *records).wrong == 3
+    assert compared(ListEntry(operator="Conv", opset="11"), *records).outcome == "not tried"
+    assert compared(ListEntry(operator="Conv"), *records).wrong == 3
 
 
 def test_what_is_computed_without_an_entry_is_listed() -> None:
@@ -114,7 +116,7 @@ def test_what_is_computed_without_an_entry_is_listed() -> None:
         cell("left", Verdict.FALLBACK, "Log"),
         cell("old", Verdict.PASS, "Exp"),
     ]
-    found = compare_list([Entry(operator="Abs", types=("float32",))], records, "ep")
+    found = compare_list([ListEntry(operator="Abs", types=("float32",))], records, "ep")
     told = [(one.operator, one.opsets, one.types, one.cells, one.failed) for one in found.unlisted]
     assert told == [("Abs", (13,), ("float16",), 1, 1), ("Exp", (6, 13), ("float32",), 2, 0)]
     assert compare_list([], records, "another").unlisted == ()

@@ -16,12 +16,12 @@ from harness.core.policy import Policy
 from harness.core.policy_terms import policy_terms
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.verdict import Family, Verdict
-from harness.report.diff import Kind, compare, read_side
-from harness.report.gate import Limits, judge
-from harness.report.history import History
-from harness.report.measure import measure_change
+from harness.report.diff import CellChangeKind, compare, read_side
+from harness.report.gate import GateLimits, judge_changes
+from harness.report.history_file import History
 from harness.report.merge import merge
 from harness.report.read import read_run
+from harness.report.same_measure import measure_change
 from harness.report.trend import cell_points
 from tests.kit import Capture, read_rows, record, write_run
 
@@ -69,14 +69,16 @@ def test_a_stored_run_is_judged_again_and_the_rule_is_told(tmp_path: Path, capsy
 def test_a_stored_run_is_its_own_equal(tmp_path: Path) -> None:
     diff = compare(read_side(STORED), read_side(STORED), names=("old", "new"))
     assert (diff.changes, diff.measures, diff.unlike) == ((), {}, ())
-    assert judge(diff, Limits(), lambda _: "").passed
+    assert judge_changes(diff, GateLimits(), lambda _: "").passed
     with History(tmp_path / "h.sqlite", create=True) as history:
         assert history.add(STORED)
         assert cell_points(history, "onnx-node/test_sin_example[cpu]")
 
 
-@pytest.mark.parametrize(("turned", "kind"), [("pass", Kind.REGRESSED), ("mismatch", Kind.FIXED)])
-def test_a_stored_run_against_one_of_today(tmp_path: Path, turned: str, kind: Kind) -> None:
+@pytest.mark.parametrize(
+    ("turned", "kind"), [("pass", CellChangeKind.REGRESSED), ("mismatch", CellChangeKind.FIXED)]
+)
+def test_a_stored_run_against_one_of_today(tmp_path: Path, turned: str, kind: CellChangeKind) -> None:
     """The same cell by another rule: it is a change, and that its policy is unknown is told."""
 
     def today(row: dict[str, Any]) -> None:
@@ -93,7 +95,7 @@ def test_a_stored_run_against_one_of_today(tmp_path: Path, turned: str, kind: Ki
     new = copied(tmp_path / "new", today)
     diff = compare(read_side(STORED), read_side(new), names=("old", "new"))
     assert {change.kind for change in diff.changes} == {kind}
-    assert judge(diff, Limits(), lambda _: "").passed is (kind is Kind.FIXED)
+    assert judge_changes(diff, GateLimits(), lambda _: "").passed is (kind is CellChangeKind.FIXED)
 
 
 def test_a_policy_of_a_later_version_has_settings_that_this_one_lacks() -> None:
@@ -150,5 +152,8 @@ def test_what_is_no_longer_judged_never_passes_a_gate_in_silence(verdict: Verdic
     diff = compare(*sides, names=("old", "new"))
     (change,) = diff.changes
     word = {Family.SKIPPED: "no longer tested: skipped as", Family.EXCLUDED: "no longer judged: excluded as"}
-    assert (change.kind, change.facts) == (Kind.GONE, (f"{word[verdict.family]} {verdict.value}",))
-    assert [breach.limit for breach in judge(diff, Limits(), lambda _: "").breaches] == ["gone", "judged"]
+    assert (change.kind, change.facts) == (CellChangeKind.GONE, (f"{word[verdict.family]} {verdict.value}",))
+    assert [breach.limit for breach in judge_changes(diff, GateLimits(), lambda _: "").breaches] == [
+        "gone",
+        "judged",
+    ]

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.report.publish import write_report
+from harness.report.report_files import write_report
 from tests.kit import record, write_run
 
 

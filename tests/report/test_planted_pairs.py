@@ -14,12 +14,12 @@ from harness.core.policy_terms import policy_terms
 from harness.core.record import Record
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Family, Verdict, is_result
-from harness.report.diff import Diff, Kind, compare
+from harness.report.diff import CellChangeKind, Diff, compare
 from harness.report.diff_text import diff_lines, diff_markdown, gate_lines
-from harness.report.gate import Limits, judge
-from harness.report.history import History
+from harness.report.gate import GateLimits, judge_changes
+from harness.report.history_file import History
 from harness.report.merge import merge
-from harness.report.publish import write_report
+from harness.report.report_files import write_report
 from harness.report.trend import trends
 from harness.store.command_history import turned_lines
 from tests.kit import record, run_of, write_run
@@ -41,10 +41,10 @@ EVERYTHING = {**OTHER_POLICY, "golden_digest": "c" * 16, "model_digest": "d" * 6
 BEFORE_POLICIES: dict[str, Any] = {"golden": "cpu", "model_digest": "b" * 64}
 OLD_DATA: dict[str, Any] = {"golden": "cpu"}
 
-V, K = Verdict, Kind
+V, K = Verdict, CellChangeKind
 PASS, PART, FAIL, CRASH = V.PASS, V.PASS_PARTIAL, V.MISMATCH, V.CRASH
 
-PAIRS: list[tuple[str, tuple[Verdict, Any], tuple[Verdict, Any], Kind | None]] = [
+PAIRS: list[tuple[str, tuple[Verdict, Any], tuple[Verdict, Any], CellChangeKind | None]] = [
     # regressions
     ("wrong values", (PASS, SAME), (FAIL, SAME), K.REGRESSED),
     ("NaN", (PASS, SAME), (V.NAN_MISMATCH, SAME), K.REGRESSED),
@@ -109,13 +109,15 @@ def of(sides: tuple[Any, Any]) -> Diff:
 
 
 @pytest.mark.parametrize(("name", "old", "new", "kind"), PAIRS, ids=[pair[0] for pair in PAIRS])
-def test_each_planted_change_is_told_in_its_word(name: str, old: Any, new: Any, kind: Kind | None) -> None:
+def test_each_planted_change_is_told_in_its_word(
+    name: str, old: Any, new: Any, kind: CellChangeKind | None
+) -> None:
     diff = of((old, new))
     assert [change.kind for change in diff.changes] == ([kind] if kind else [])
     for text in ("\n".join(diff_lines(diff)), "\n".join(diff_markdown(diff))):
         assert kind is None or f"1 {kind.value.replace('_', ' ')}" in text.replace("\n", " ")
     worse = kind in {K.REGRESSED, K.GONE, K.OTHER_MEASURE, K.GOLDEN_MOVED, K.OTHER_MODEL}
-    judgement = judge(diff, Limits(), lambda _: "")
+    judgement = judge_changes(diff, GateLimits(), lambda _: "")
     nothing_judged = not (is_result(old[0]) or is_result(new[0]))
     fails = worse or nothing_judged or (new[0].family is Family.FAILED and old[0].family is not Family.FAILED)
     assert judgement.passed is not fails, f"{name}: {judgement.breaches}"
@@ -178,7 +180,7 @@ def test_a_partial_run_is_told_apart_from_a_smaller_plan(missing: list[str], tex
     diff = compare(old, new, names=("old", "new"))
     assert [(change.kind, change.facts) for change in diff.changes] == [(K.GONE, (text,))]
     assert ("INCOMPLETE" in "\n".join(diff_lines(diff))) is bool(missing)
-    assert not judge(diff, Limits(), lambda _: "").passed
+    assert not judge_changes(diff, GateLimits(), lambda _: "").passed
 
 
 def test_other_measures_are_counted_whatever_the_verdicts() -> None:
@@ -193,7 +195,9 @@ def test_a_limit_of_its_own_or_that_of_all_measures() -> None:
     diff = of(((PASS, SAME), (FAIL, OTHER_MODEL)))
 
     def limits_of(**limits: int) -> set[str]:
-        judged = judge(diff, msgspec.convert({"enter": {"failed": 9}, **limits}, Limits), lambda _: "")
+        judged = judge_changes(
+            diff, msgspec.convert({"enter": {"failed": 9}, **limits}, GateLimits), lambda _: ""
+        )
         return {breach.limit for breach in judged.breaches}
 
     assert limits_of() == {"other_measure"}
@@ -204,7 +208,7 @@ def test_a_limit_of_its_own_or_that_of_all_measures() -> None:
 
 @pytest.mark.parametrize(("name", "old", "new", "kind"), PAIRS, ids=[pair[0] for pair in PAIRS])
 def test_a_history_and_a_report_tell_the_same_word(
-    name: str, old: Any, new: Any, kind: Kind | None, tmp_path: Path
+    name: str, old: Any, new: Any, kind: CellChangeKind | None, tmp_path: Path
 ) -> None:
     times = ("2026-11-01T02:00:00Z", "2026-11-02T02:00:00Z")
     for folder, (verdict, fields), started in zip(("old", "new"), (old, new), times, strict=True):
@@ -257,7 +261,7 @@ def test_another_verdict_is_always_a_change(
     )
     diff = compare(merge([run_of(old)]), merge([run_of(new)]), names=("old", "new"))
     kinds = {change.model: change.kind for change in diff.changes}
-    judgement = judge(diff, Limits(), lambda _: "")
+    judgement = judge_changes(diff, GateLimits(), lambda _: "")
     for at, (before, after, *_) in enumerate(pairs):
         if before is after:
             assert f"m{at}" not in kinds or kinds[f"m{at}"] is K.CHANGED

@@ -8,14 +8,14 @@ import pytest
 from harness.core.agreement import Agreement
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.verdict import Verdict
-from harness.report.agreement import SHOWN, column_agreements
-from harness.report.diff import Diff, Kind, compare
+from harness.report.diff import CellChangeKind, Diff, compare
 from harness.report.diff_text import gate_github, gate_lines
-from harness.report.evidence import evidence
-from harness.report.gate import Limits, has_answers, judge
-from harness.report.grid import model_pages
+from harness.report.facts_in_words import evidence
+from harness.report.gate import GateLimits, has_answers, judge_changes
 from harness.report.merge import MergedRun, merge
+from harness.report.model_grid import model_pages
 from harness.report.rows import cell_rows
+from harness.report.task_answers import SHOWN, column_agreements
 from harness.report.view import Report, build_report
 from tests.kit import merged, record, run_of, site
 
@@ -108,7 +108,7 @@ def between(old: list[Record], new: list[Record]) -> Diff:
 def test_other_answers_are_a_change_of_a_cell() -> None:
     diff = between([answering(record("a"), ALL)], [answering(record("a"), MOST)])
     (change,) = diff.changes
-    assert change.kind is Kind.CHANGED
+    assert change.kind is CellChangeKind.CHANGED
     assert change.facts == ("scores: top-1 the same in 40 of 40 -> 38 of 40, 1 tied",)
     assert between([answering(record("a"), MOST)], [answering(record("a"), MOST)]).changes == ()
 
@@ -116,9 +116,9 @@ def test_other_answers_are_a_change_of_a_cell() -> None:
 def test_a_gate_asks_for_a_least_agreement() -> None:
     new = [answering(record("a"), ALL), answering(record("b"), MOST), record("c")]
     diff = between(new, new)
-    assert judge(diff, Limits(), lambda _: "", new).passed
-    assert judge(diff, Limits(min_agreement=0.97), lambda _: "", new).passed
-    judgement = judge(diff, Limits(min_agreement=0.98), lambda _: "", new)
+    assert judge_changes(diff, GateLimits(), lambda _: "", new).passed
+    assert judge_changes(diff, GateLimits(min_agreement=0.97), lambda _: "", new).passed
+    judgement = judge_changes(diff, GateLimits(min_agreement=0.98), lambda _: "", new)
     assert not judgement.passed
     text = " ".join("\n".join(gate_lines(diff, judgement)).split())
     assert "limits.min_agreement: 1 cell below 0.98" in text
@@ -128,7 +128,7 @@ def test_a_gate_asks_for_a_least_agreement() -> None:
 
 def test_a_figure_that_failed_does_not_reach_the_limit() -> None:
     new = [answering(record("a"), FAILED)]
-    judgement = judge(between(new, new), Limits(min_agreement=0.0), lambda _: "", new)
+    judgement = judge_changes(between(new, new), GateLimits(min_agreement=0.0), lambda _: "", new)
     assert [breach.limit for breach in judgement.breaches] == ["min_agreement"]
     assert has_answers(new)
     assert not has_answers([record("b")])
@@ -137,8 +137,10 @@ def test_a_figure_that_failed_does_not_reach_the_limit() -> None:
 def test_expected_failures_count_as_the_policy_says() -> None:
     new = [answering(record("a", verdict=Verdict.MISMATCH, expected=True), MOST)]
     diff = between(new, new)
-    assert not judge(diff, Limits(min_agreement=0.99), lambda _: "", new).passed
-    assert judge(diff, Limits(min_agreement=0.99, expected_failures=False), lambda _: "", new).passed
+    assert not judge_changes(diff, GateLimits(min_agreement=0.99), lambda _: "", new).passed
+    assert judge_changes(
+        diff, GateLimits(min_agreement=0.99, expected_failures=False), lambda _: "", new
+    ).passed
 
 
 def test_the_shipped_words_are_documented() -> None:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from harness.core.facts import Repeats
 from harness.core.output_metrics import Noise, OutputMetrics
+from harness.core.run_work import Unchecked
 from harness.core.verdict import Verdict
-from harness.core.work import Unchecked
-from harness.report.evidence import evidence
+from harness.report.facts_in_words import evidence
 from harness.report.markdown import to_markdown
 from harness.report.rows import cell_rows, target_rows
 from harness.report.view import build_report

@@ -9,18 +9,18 @@ import pytest
 from harness.core.run_info import RunInfo, TargetExit
 from harness.core.verdict import Phase, Verdict
 from harness.plan.expectation import ALL_CLEAN, Expectation
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.report.badge import badges
-from harness.report.derived import Derived
 from harness.report.diff import compare
-from harness.report.gate import Limits, judge
+from harness.report.gate import GateLimits, judge_changes
 from harness.report.json_report import ReportFile, to_json
 from harness.report.junit import to_junit
 from harness.report.markdown import to_markdown
 from harness.report.merge import merge
 from harness.report.read import RunData
+from harness.report.record_claims import Derived
 from harness.report.rows import cell_rows, target_rows
 from harness.report.view import Report, build_report
 from tests.kit import record, site
@@ -38,7 +38,7 @@ def matrix(*, known: bool = False) -> Matrix:
     return Matrix(
         path="m.toml",
         schema=1,
-        models=Models(suites=("onnx-node",)),
+        models=ModelSelection(suites=("onnx-node",)),
         targets=(
             Target(name="npu", provider=("NpuExecutionProvider",)),
             Target(name="gpu", provider=("WebGpuExecutionProvider",)),
@@ -142,8 +142,8 @@ def test_a_gate_fails_where_the_ends_of_a_target_have_become_unclean(
 ) -> None:
     old, new = report().run, report(known=known).run
     diff = compare(msgspec.structs.replace(old, exits=before), new, names=("old", "new"))
-    breaches = {one.limit: one for one in judge(diff, Limits(), lambda _: "").breaches}
+    breaches = {one.limit: one for one in judge_changes(diff, GateLimits(), lambda _: "").breaches}
     assert ("unclean_exit" in breaches) is bool(count)
     if count:
         assert breaches["unclean_exit"].cells == (f"npu: {DIED.reason}",)
-        assert judge(diff, Limits(unclean_exit=1), lambda _: "").passed
+        assert judge_changes(diff, GateLimits(unclean_exit=1), lambda _: "").passed

@@ -1,11 +1,11 @@
 from harness.report.environment import environment_table
-from harness.report.merge import Environment
+from harness.report.merge import RunEnvironment
 
 
 def test_environments_are_flattened_side_by_side() -> None:
     table = environment_table(
         [
-            Environment(
+            RunEnvironment(
                 target="npu",
                 run="r",
                 fingerprint={
@@ -15,7 +15,7 @@ def test_environments_are_flattened_side_by_side() -> None:
                     "providers": ["A", "B"],
                 },
             ),
-            Environment(
+            RunEnvironment(
                 target="gpu",
                 run="r",
                 fingerprint={"python": "3.11", "plugin": {"version": 2, "loaded": True}, "env": {}},

@@ -7,18 +7,17 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.fault import Condition, Confirmation, Fault, Frame, NativeCrash, Signature, encode_fault
+from harness.core.fault import Condition, Fault, Frame, NativeCrash, Repetition, Signature, encode_fault
 from harness.core.verdict import Verdict
-from harness.report import fault as report_fault
-from harness.report import fault_bundle
+from harness.report import fault_bundle, fault_merge
+from harness.report.cell_groups import SHOWN_CELLS
 from harness.report.fault_bundle import bundles_for
 from harness.report.fault_words import condition_rows, confirmed
 from harness.report.faults_page import fault_pages
-from harness.report.groups import SHOWN_CELLS
-from harness.report.history import History
+from harness.report.history_file import History
 from harness.report.merge import merge
-from harness.report.publish import write_report
 from harness.report.read import read_run
+from harness.report.report_files import write_report
 from harness.report.view import Report, build_report
 from tests.kit import record, run_of, site, write_run
 from tests.triages import fault, write_triage
@@ -52,7 +51,7 @@ def test_without_a_triage_there_is_no_page(run_folder: Path, tmp_path: Path) -> 
 
 
 def test_the_page_tells_each_fault(run_folder: Path, tmp_path: Path) -> None:
-    again = Confirmation(outcome="never", trials=40, failures=0)
+    again = Repetition(outcome="never", trials=40, failures=0)
     write_triage(
         run_folder,
         fault("I0000000002", "onnx-node/ugly[npu]", inconclusive="not again in 40 trials", reduced=None,
@@ -254,7 +253,7 @@ def test_hostile_texts_stay_text_and_are_cut(run_folder: Path, tmp_path: Path) -
 def test_many_cells_and_faults_are_bounded(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(report_fault, "FAULTS_PER_PAGE", 2)
+    monkeypatch.setattr(fault_merge, "FAULTS_PER_PAGE", 2)
     monkeypatch.setattr("harness.report.faults_page.FAULTS_PER_PAGE", 2)
     many = [f"onnx-node/m{n}[npu]" for n in range(SHOWN_CELLS + 5)]
     write_triage(run_folder, *(fault(f"F000000000{n}", *many[n:]) for n in range(5)))
@@ -353,7 +352,7 @@ def test_other_formats_have_the_faults(run_folder: Path, tmp_path: Path) -> None
 def test_how_often_is_told_in_words() -> None:
     def told(outcome: str, failures: int, trials: int, repeats: int = 1) -> str:
         fields = {"outcome": outcome, "trials": trials, "failures": failures, "repeats": repeats}
-        return confirmed(msgspec.convert(fields, Confirmation))
+        return confirmed(msgspec.convert(fields, Repetition))
 
     assert told("always", 5, 5) == "every time: 5 of 5 trials"
     assert told("sometimes", 3, 10, 9) == (

@@ -8,9 +8,9 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.column import Column, column_of, columns_in_order
+from harness.report.column_counts import summarise
+from harness.report.column_precision import measure_column
 from harness.report.figures import Share, moment, spread
-from harness.report.precision import delivered
-from harness.report.summary import summarise
 from harness.report.tone import TONES, WEAK, tone
 from tests.kit import bare_record, record
 
@@ -143,20 +143,22 @@ def test_delivered_bits_tell_bfloat16_from_float32() -> None:
     default = [record(f"m{i}", bits=7.7 + i / 10, op="MatMul") for i in range(5)]
     # A float32 tolerance refuses what bfloat16 delivers; that must not hide the figure.
     wrong = [record(f"w{i}", verdict=Verdict.MISMATCH, bits=7.5, op="Conv") for i in range(3)]
-    row = delivered(COLUMN, default + wrong)
+    row = measure_column(COLUMN, default + wrong)
     assert row.bits is not None
     assert (row.measured, row.exact, row.bits.median, row.reading) == (8, 0, 7.75, "about bfloat16")
-    f32 = delivered(COLUMN, [record(f"m{i}", bits=20.3, op="Gemm") for i in range(3)])
+    f32 = measure_column(COLUMN, [record(f"m{i}", bits=20.3, op="Gemm") for i in range(3)])
     assert f32.reading == "about float32"
-    assert delivered(COLUMN, [record(bits=10.6, op="Conv")]).reading == "about float16"
-    assert delivered(COLUMN, [record(bits=1.0, op="Conv")]).reading == "less than bfloat16"
-    both = delivered(COLUMN, [record(f"m{i}", bits=b, op="MatMul") for i, b in enumerate((7.7, 7.8, 20, 21))])
+    assert measure_column(COLUMN, [record(bits=10.6, op="Conv")]).reading == "about float16"
+    assert measure_column(COLUMN, [record(bits=1.0, op="Conv")]).reading == "less than bfloat16"
+    both = measure_column(
+        COLUMN, [record(f"m{i}", bits=b, op="MatMul") for i, b in enumerate((7.7, 7.8, 20, 21))]
+    )
     assert both.reading == "mixed: about bfloat16 to float32"
 
 
 def test_only_compute_heavy_float32_work_by_the_ep_is_measured() -> None:
     int8 = OutputMetrics(name="y", dtype="int8", shape=(1,), delivered_bits=3.0, elements=1, mismatched=0)
-    row = delivered(
+    row = measure_column(
         COLUMN,
         [
             record("relu", bits=3.0, op="Relu"),
@@ -171,7 +173,7 @@ def test_only_compute_heavy_float32_work_by_the_ep_is_measured() -> None:
 def test_a_cell_counts_with_its_least_precise_output() -> None:
     sample = record(bits=20.0, op="LSTM")
     worse = OutputMetrics(name="h", dtype="float32", shape=(1,), max_abs=0.1, delivered_bits=7.0, elements=1)
-    row = delivered(COLUMN, [record(op="LSTM", outputs=[*sample.outputs, worse])])
+    row = measure_column(COLUMN, [record(op="LSTM", outputs=[*sample.outputs, worse])])
     assert row.bits is not None
     assert row.bits.median == 7.0
 

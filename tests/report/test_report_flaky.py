@@ -6,10 +6,10 @@ import pytest
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.cell import SHOWN_RETRIES
 from harness.report.details import detail_pages
 from harness.report.failures import Failures
-from harness.report.grid import model_pages
+from harness.report.model_grid import model_pages
+from harness.report.report_cell import SHOWN_RETRIES
 from harness.report.view import build_report
 from tests.kit import merged, record, site
 

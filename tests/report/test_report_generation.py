@@ -12,15 +12,15 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.generated import Generated, Generation, GenerationSpeed
+from harness.core.generation_figures import Generated, GenerationFigures, GenerationSpeed
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report import generation as module
+from harness.report.failing_ways import decisive
 from harness.report.generation import GenerationPage, generation_pages
 from harness.report.kl_curve import MOST_POINTS, kl_curve
-from harness.report.publish import write_report
+from harness.report.report_files import write_report
 from harness.report.view import build_report
-from harness.report.ways import decisive
 from tests.kit import merged, read_rows, record, write_run
 
 HOSTILE = "</svg><script>alert(1)</script><img src=x onerror=alert(1)>\"' \x1b[31m\x07\u202e {{ 7 * 7 }}"
@@ -60,14 +60,14 @@ EARLY = Generated(
     cache_from=1,
     golden_perplexity=12.3457,
 )
-UNEQUAL = Generation(
+UNEQUAL = GenerationFigures(
     ways=(RIGHT, LATE, EARLY),
     declined={"shared_buffer": "past and present differ in shape"},
     disagreements=("step differs from at_once from position 2 on",),
     text=(5, 6, 7, 8),
     golden_text=(5, 6, 9, 9, 9),
 )
-EQUAL = Generation(ways=(RIGHT,), text=(5, 6), golden_text=(5, 6))
+EQUAL = GenerationFigures(ways=(RIGHT,), text=(5, 6), golden_text=(5, 6))
 
 
 @pytest.fixture
@@ -97,13 +97,13 @@ def generating(model: str, target: str = "npu", verdict: Verdict = Verdict.PASS,
     ],
 )
 def test_the_way_that_fails_first_stands_for_its_cell(ways: tuple[Generated, ...], name: str) -> None:
-    way = decisive(Generation(ways=ways))
+    way = decisive(GenerationFigures(ways=ways))
     assert way is not None
     assert way.way == name
 
 
 def test_a_cell_without_ways_has_none_that_stands_for_it() -> None:
-    assert decisive(Generation(declined={"step": "no cache"})) is None
+    assert decisive(GenerationFigures(declined={"step": "no cache"})) is None
 
 
 def points(path: str) -> list[tuple[float, float]]:
@@ -158,7 +158,7 @@ def test_every_figure_of_the_page_is_what_the_records_say(tmp_path: Path) -> Non
         generating("a", "good", generation=EQUAL),
         generating("a", "bad", Verdict.MISMATCH, generation=UNEQUAL, reason="step: position 1"),
         generating("b", "good", Verdict.UNSUPPORTED, reason="no kernel"),
-        generating("b", "bad", generation=Generation(ways=(RIGHT, RIGHT), declined={"x": "y"})),
+        generating("b", "bad", generation=GenerationFigures(ways=(RIGHT, RIGHT), declined={"x": "y"})),
         record("plain", target="good"),
     ]
     run = write_run(tmp_path / "run", records)
@@ -280,8 +280,8 @@ def test_a_passing_cell_shows_the_text_of_the_cpu_eps_own_cell(
 ) -> None:
     way = msgspec.structs.replace(RIGHT, golden_perplexity=cpu.pop("golden_perplexity", 12.3457))
     fields = {"provider": "CPUExecutionProvider", **cpu}
-    own = Generation(ways=(way,), text=(5, 9))
-    plain = Generation(ways=(RIGHT,), text=(5, 6))
+    own = GenerationFigures(ways=(way,), text=(5, 9))
+    plain = GenerationFigures(ways=(RIGHT,), text=(5, 6))
     (page,) = pages_of(
         [
             generating("a", target="cpu", generation=own, **fields),
@@ -296,7 +296,7 @@ def test_a_passing_cell_shows_the_text_of_the_cpu_eps_own_cell(
 
 
 def test_text_of_one_side_only_is_not_compared(pages_of: PagesOf) -> None:
-    only = Generation(text=tuple(range(100)))
+    only = GenerationFigures(text=tuple(range(100)))
     (page,) = pages_of([generating("a", generation=only)])
     (cell,) = page.models[0].cells
     assert (cell.way, cell.equal, cell.golden_text) == (None, None, None)
@@ -309,7 +309,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
         way=HOSTILE, positions=1, kl=(1.0,), first_bad=0, first_cache=HOSTILE, cache_from=0, perplexity=2.0
     )
     speed = GenerationSpeed(first_token_ms={1: 1.0}, tokens_per_s={1: 1.0}, cache_mib=1.0)
-    found = Generation(ways=(way,), declined={HOSTILE: HOSTILE}, disagreements=(HOSTILE,), speed=speed)
+    found = GenerationFigures(ways=(way,), declined={HOSTILE: HOSTILE}, disagreements=(HOSTILE,), speed=speed)
     made = record(
         HOSTILE,
         target=HOSTILE,
@@ -360,7 +360,7 @@ def test_without_generated_text_there_is_no_page(tmp_path: Path) -> None:
 
 def test_the_other_formats_have_the_same_figures(tmp_path: Path) -> None:
     speed = GenerationSpeed(first_token_ms={128: 20.5, 16: 4.25}, tokens_per_s={1: 50.0}, cache_mib=0.5)
-    found = Generation(ways=UNEQUAL.ways, declined=UNEQUAL.declined, speed=speed)
+    found = GenerationFigures(ways=UNEQUAL.ways, declined=UNEQUAL.declined, speed=speed)
     run = write_run(
         tmp_path / "run",
         [

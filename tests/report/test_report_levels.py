@@ -6,11 +6,23 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import UsageError
-from harness.core.levels import Change, Levels, Operator, OperatorRow, Share, Step, TargetShares
+from harness.core.graph_levels import (
+    GraphChange,
+    Levels,
+    LevelStep,
+    OperatorRow,
+    OperatorType,
+    TargetShare,
+    TargetShares,
+)
 from harness.core.verdict import Verdict
-from harness.report.levels import levels_page, write_levels_page
+from harness.report.levels_page import levels_page, write_levels_page
 
-CONV, ADD, FUSED = Operator("", "Conv"), Operator("", "Add"), Operator("com.microsoft", "FusedConv")
+CONV, ADD, FUSED = (
+    OperatorType("", "Conv"),
+    OperatorType("", "Add"),
+    OperatorType("com.microsoft", "FusedConv"),
+)
 HOSTILE = "</script><img src=x onerror=alert(1)>\x1b[31m\u202e"
 
 
@@ -51,14 +63,16 @@ def found(name: str = "toy", *, complete: bool = True) -> Levels:
         nested=0,
         onnxruntime="1.31.1",
         steps=(
-            Step(
+            LevelStep(
                 level="basic",
                 form="onnx",
                 nodes=2,
                 against="model",
-                changes=(Change(kind="fused", before=((CONV, 1), (ADD, 1)), after=((FUSED, 1),), times=2),),
+                changes=(
+                    GraphChange(kind="fused", before=((CONV, 1), (ADD, 1)), after=((FUSED, 1),), times=2),
+                ),
             ),
-            Step(level="basic", form="ort", problem=f"crash: {name}"),
+            LevelStep(level="basic", form="ort", problem=f"crash: {name}"),
         ),
         operators=(
             OperatorRow(operator=CONV, in_model=2, counts=(0, None)),
@@ -70,12 +84,12 @@ def found(name: str = "toy", *, complete: bool = True) -> Levels:
                 target=f"npu {name}",
                 provider="NpuExecutionProvider",
                 onnxruntime="1.24.1",
-                shares=(Share(verdict=Verdict.PASS, nodes=2, of=2, partitions=1), None),
+                shares=(TargetShare(verdict=Verdict.PASS, nodes=2, of=2, partitions=1), None),
             ),
             TargetShares(
                 target="gpu",
                 provider="GpuExecutionProvider",
-                shares=(Share(verdict=Verdict.ERROR, reason=f"said {name}"), None),
+                shares=(TargetShare(verdict=Verdict.ERROR, reason=f"said {name}"), None),
             ),
         ),
         complete=complete,

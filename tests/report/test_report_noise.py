@@ -11,14 +11,14 @@ from harness.core.facts import Repeats
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.output_metrics import Noise, OutputDetails, PrecisionError
 from harness.core.record import Record
-from harness.core.reference import Adjudication
+from harness.core.reference_answer import Adjudication
 from harness.core.verdict import Verdict
 from harness.report.column import Column
 from harness.report.conversion import column_conversion
-from harness.report.evidence import evidence, noise_words
+from harness.report.facts_in_words import evidence, noise_words
 from harness.report.headroom import column_headroom
 from harness.report.merge import MergedRun
-from harness.report.noise import SHOWN_FAR_OF_A_COLUMN, SHOWN_REASONS, column_noise, on_log_scale
+from harness.report.noise_errors import SHOWN_FAR_OF_A_COLUMN, SHOWN_REASONS, column_noise, on_log_scale
 from harness.report.precision_page import precision_view
 from harness.report.rows import cell_rows, target_rows
 from harness.report.view import Report, build_report

@@ -3,10 +3,10 @@ import pytest
 from harness.core.facts import Placement
 from harness.core.record import ModelContent
 from harness.core.verdict import Verdict
-from harness.report import operators
+from harness.report import operator_pages
 from harness.report.failures import failures_view
 from harness.report.merge import MergedRun
-from harness.report.operators import Operator, documented_operators, operator_table
+from harness.report.operator_pages import OperatorCoverage, documented_operators, operator_table
 from harness.report.view import Documented, Report, build_report
 from tests.kit import merged, record
 
@@ -21,7 +21,7 @@ def report_of(run: MergedRun, documented: Documented = LISTED) -> Report:
     return build_report(run, lambda _folder, _record: "", documented)
 
 
-def found(run: MergedRun, documented: Documented = LISTED) -> dict[str, Operator]:
+def found(run: MergedRun, documented: Documented = LISTED) -> dict[str, OperatorCoverage]:
     (column,) = operator_table(report_of(run, documented)).columns
     return {operator.name: operator for operator in column.operators}
 
@@ -147,7 +147,7 @@ def test_failures_are_told_by_operator_the_worst_first() -> None:
 
 
 def test_endless_operators_do_not_fill_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operators, "MAX_SQUARES", 20)
+    monkeypatch.setattr(operator_pages, "MAX_TABLE_SQUARES", 20)
     records = [
         record(f"m{i}", op=f"Op{i:03}", target=target, content=content(f"Op{i:03}"))
         for i in range(50)

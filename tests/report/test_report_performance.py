@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.generated import Generation, GenerationSpeed
+from harness.core.generation_figures import GenerationFigures, GenerationSpeed
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report import performance as module
 from harness.report import text_speed
 from harness.report.performance import Performance, performance_view
-from harness.report.publish import write_report
+from harness.report.report_files import write_report
 from harness.report.view import build_report
 from tests import kit
 from tests.kit import merged, record, write_run
@@ -118,15 +118,15 @@ def test_the_speed_of_generated_text_is_what_users_quote(tmp_path: Path) -> None
     fast = GenerationSpeed(first_token_ms={16: 4.0, 128: 31.0}, tokens_per_s={1: 50.0, 4: 160.0})
     slow = GenerationSpeed(first_token_ms={16: 8.0}, tokens_per_s={1: 12345.0}, cache_mib=1.5)
     records = [
-        record("llm", target="npu", generation=Generation(speed=fast)),
-        record("llm", target="gpu", generation=Generation(speed=slow)),
+        record("llm", target="npu", generation=GenerationFigures(speed=fast)),
+        record("llm", target="gpu", generation=GenerationFigures(speed=slow)),
         record(
             "llm",
             target="bad",
             verdict=Verdict.MISMATCH,
-            generation=Generation(speed=GenerationSpeed(tokens_per_s={1: 1e6})),
+            generation=GenerationFigures(speed=GenerationSpeed(tokens_per_s={1: 1e6})),
         ),
-        record("llm", target="none", generation=Generation()),
+        record("llm", target="none", generation=GenerationFigures()),
     ]
     view = page_of(records)
     assert (view.cells, view.text.cells, view.text.left_out) == (0, 3, 0)
@@ -162,7 +162,7 @@ def test_many_lengths_are_chosen_evenly_and_many_cells_end_the_list(monkeypatch:
     monkeypatch.setattr(text_speed, "MOST_TEXT_CELLS", 3)
     speed = GenerationSpeed(first_token_ms=dict.fromkeys(range(1, 14), 1.0))
     records = [
-        record(f"m{number}", target=target, generation=Generation(speed=speed))
+        record(f"m{number}", target=target, generation=GenerationFigures(speed=speed))
         for number in range(3)
         for target in "xy"
     ]

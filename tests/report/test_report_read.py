@@ -5,8 +5,8 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.core.verdict import Verdict
-from harness.report.publish import write_report
 from harness.report.read import read_run
+from harness.report.report_files import write_report
 from tests.kit import record, write_run
 
 

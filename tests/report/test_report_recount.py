@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 from harness.core.verdict import Verdict
-from harness.report.publish import write_report
+from harness.report.report_files import write_report
 from tests.kit import read_rows, record, write_run
 
 HEADINGS = ("Passed", "Passed in part", "Untested", "Unsupported", "Failed")

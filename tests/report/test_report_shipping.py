@@ -10,9 +10,9 @@ from harness.core.agreement import Agreement
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.grid import model_pages
 from harness.report.margin import bits_to_spare, is_near_limit, lower_precision
-from harness.report.shipping import shipping_table
+from harness.report.model_grid import model_pages
+from harness.report.shipping_overview import shipping_table
 from harness.report.view import Report, build_report
 from tests.kit import latency, merged, placement_of, record, site
 

@@ -8,11 +8,11 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
-from harness.report import cell, details, grid
-from harness.report.cell import command_of
+from harness.report import details, model_grid, report_cell
+from harness.report.cell_groups import SHOWN_CELLS, SHOWN_GROUPS
 from harness.report.details import detail_pages
-from harness.report.groups import SHOWN_CELLS, SHOWN_GROUPS
 from harness.report.precision_page import precision_view
+from harness.report.report_cell import command_of
 from harness.report.view import Report, build_report
 from tests.kit import merged, record, site
 
@@ -21,8 +21,8 @@ def detailed(report: Report) -> list[details.CellDetail]:
     return [cell for page in detail_pages(report) for section in page.sections for cell in section.details]
 
 
-def suites_of(report: Report) -> tuple[grid.GridSuite, ...]:
-    (page,) = grid.model_pages(report)
+def suites_of(report: Report) -> tuple[model_grid.GridSuite, ...]:
+    (page,) = model_grid.model_pages(report)
     return page.part.suites
 
 
@@ -209,8 +209,8 @@ def test_endless_different_reasons_do_not_fill_the_page() -> None:
 
 
 def test_details_go_to_the_most_urgent_cells_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell, "MAX_DETAILS_CHARS", 800)
-    monkeypatch.setattr(cell, "MAX_DETAIL_PAGES", 1)
+    monkeypatch.setattr(report_cell, "MAX_DETAILS_CHARS", 800)
+    monkeypatch.setattr(report_cell, "MAX_DETAIL_PAGES", 1)
     monkeypatch.setattr(details, "MAX_CAPTURED_CHARS", 5)
     records = [
         record("a", verdict=Verdict.INVALID_MODEL),
@@ -237,8 +237,8 @@ def test_outputs_out_of_tolerance_come_first() -> None:
 
 
 def test_details_and_models_are_spread_over_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cell, "MAX_DETAILS_CHARS", 1500)
-    monkeypatch.setattr(grid, "MAX_SQUARES", 4)
+    monkeypatch.setattr(report_cell, "MAX_DETAILS_CHARS", 1500)
+    monkeypatch.setattr(model_grid, "MAX_GRID_SQUARES", 4)
     records = [record(f"m{i}", verdict=Verdict.ERROR, suite="a" if i < 3 else "b") for i in range(7)]
     records.append(record("m4", suite="b", target="gpu"))
     report = build_report(merged(records), nothing, {})
@@ -247,7 +247,7 @@ def test_details_and_models_are_spread_over_pages(monkeypatch: pytest.MonkeyPatc
     assert [page.file for page in with_details] == names
     assert {page.files for page in with_details} == {tuple((name, "Unexpected") for name in names)}
     assert len(detailed(report)) == 7
-    models = list(grid.model_pages(report))
+    models = list(model_grid.model_pages(report))
     pages = [(page.part.file, [(s.name, len(s.rows), s.models) for s in page.part.suites]) for page in models]
     assert pages == [
         ("models.html", [("a", 2, 3)]),
@@ -278,13 +278,13 @@ def test_columns_can_be_chosen_by_target_and_by_axis() -> None:
         record(target="a", axes={"precision": "fp16"}),
         record(target="b", axes={"option.streams": "2"}),
     ]
-    filters = grid.column_filters(build_report(merged(records), nothing, {}).columns)
+    filters = model_grid.column_filters(build_report(merged(records), nothing, {}).columns)
     assert {found.name: dict(found.choices) for found in filters} == {
         "target": {"a": (0, 1), "b": (2,)},
         "option.streams": {"not set": (0, 1), "2": (2,)},
         "precision": {"fp32": (0, 2), "fp16": (1,)},
     }
-    assert grid.column_filters(build_report(merged([record()]), nothing, {}).columns) == ()
+    assert model_grid.column_filters(build_report(merged([record()]), nothing, {}).columns) == ()
 
 
 def test_the_command_names_just_this_cell() -> None:

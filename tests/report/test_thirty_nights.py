@@ -10,23 +10,23 @@ import pytest
 from harness.core.latency import Latency
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.diff import Change, Diff, Kind, compare, read_side
+from harness.report.diff import CellChange, CellChangeKind, Diff, compare, read_side
 from harness.report.diff_text import gate_lines
-from harness.report.gate import Judgement, Limits, judge
-from harness.report.history import History
+from harness.report.gate import GateLimits, Judgement, judge_changes
+from harness.report.history_file import History
 from harness.report.merge import MergedRun
 from harness.report.trend import cell_points, trends
 from harness.report.trend_points import Trends
 from tests.kit import latency, record, write_run
 
 NIGHTS = range(1, 31)
-K = Kind
+K = CellChangeKind
 
 REGRESSION = range(7, 12)
 FLAKES = range(4, 31, 5)
 AWAY, DRIVER, PARTIAL, CONFLICT, RERUN, MACHINE, SLOWER, ADDED, REMOVED = 15, 17, 20, 22, 23, 25, 26, 27, 28
 
-Told = dict[str, Kind]
+Told = dict[str, CellChangeKind]
 
 TOLD: dict[int, Told] = {
     4: {"flake": K.REGRESSED},
@@ -117,7 +117,7 @@ def write_night(night: int, home: Path) -> Path:
     return write_run(folder / "two", records, targets=targets, missing=[]).parent
 
 
-def known_flake(change: Change) -> str:
+def known_flake(change: CellChange) -> str:
     return "https://example.org/1" if change.model == "flake" and change.after is Verdict.MISMATCH else ""
 
 
@@ -143,7 +143,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[int,
             if before := found.get(night - 1):
                 earlier = [found[each].run for each in range(max(1, night - 5), night - 1)]
                 diff = compare(before.run, run, names=("before", "now"), earlier=earlier)
-                judgement = judge(diff, Limits(), known_flake)
+                judgement = judge_changes(diff, GateLimits(), known_flake)
             found[night] = Night(run, diff, judgement, trends(history))
         yield found, history
 

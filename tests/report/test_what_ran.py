@@ -12,10 +12,10 @@ import pytest
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.plan.matrix import Matrix
-from harness.report.identity import identity_of
-from harness.report.likeness import differences
-from harness.report.merge import Environment
-from harness.report.publish import write_report
+from harness.report.likeness import fact_differences
+from harness.report.merge import RunEnvironment
+from harness.report.report_files import write_report
+from harness.report.target_identity import identity_of
 from tests.kit import matrix_of, record, with_facts, write_run
 
 ISSUE = "https://github.com/vendor/ep/issues/12"
@@ -75,7 +75,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_facts_of_a_device_and_of_a_simulator() -> None:
     npu, qnn, absent = (
-        identity_of(Environment(target=name, run="r", fingerprint=facts), {})
+        identity_of(RunEnvironment(target=name, run="r", fingerprint=facts), {})
         for name, facts in (("npu", NPU), ("qnn @ r", SIMULATOR), ("gone", ABSENT))
     )
     assert npu.line == "onnxruntime 1.32.0, Npu 2.7, driver 31.0.1, Vendor NPU 5"
@@ -144,14 +144,14 @@ def test_an_address_of_a_matrix_cannot_leave_its_link(tmp_path: Path) -> None:
 
 def test_the_folder_of_a_virtual_environment_is_no_change() -> None:
     old = with_library("/a/lib/python3.11/site-packages/ep/libep.so")
-    assert differences(old, with_library("/c/lib/site-packages/ep/libep.so")) == ()
-    assert differences(old, with_library("C:\\b\\Lib\\site-packages\\ep\\libep.so")) != ()
-    assert differences(old, with_library("/opt/ep/libep.so")) == (
+    assert fact_differences(old, with_library("/c/lib/site-packages/ep/libep.so")) == ()
+    assert fact_differences(old, with_library("C:\\b\\Lib\\site-packages\\ep\\libep.so")) != ()
+    assert fact_differences(old, with_library("/opt/ep/libep.so")) == (
         "plugin.library: /a/lib/python3.11/site-packages/ep/libep.so -> /opt/ep/libep.so",
     )
 
 
 def test_what_an_unavailable_target_lacks_is_no_change() -> None:
-    assert differences(NPU, {"onnxruntime": "1.33.0", "unavailable": "no device"}) == (
+    assert fact_differences(NPU, {"onnxruntime": "1.33.0", "unavailable": "no device"}) == (
         "onnxruntime: 1.32.0 -> 1.33.0",
     )

@@ -13,7 +13,7 @@ from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.queues import RESTART_MS
 from harness.run import durations
-from harness.run.durations import KEPT, Durations
+from harness.run.durations import MOST_MATRICES, Durations
 from tests.kit import cpu_record
 
 
@@ -116,8 +116,8 @@ def test_a_cache_that_may_only_be_read_keeps_what_it_has(monkeypatch: pytest.Mon
 
 
 def test_the_latest_matrices_are_kept(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert KEPT == 64
-    monkeypatch.setattr(durations, "KEPT", 3)
+    assert MOST_MATRICES == 64
+    monkeypatch.setattr(durations, "MOST_MATRICES", 3)
     for number in range(5):
         remember(Path(f"{number}.toml"), timed("a", number + 1.0))
         for age, file in enumerate(sorted(files(cache), key=lambda file: file.stat().st_mtime)):

@@ -13,7 +13,7 @@ from harness.plan.expectation import ALL_CLEAN
 from harness.plan.plan import Plan
 from harness.run.exits import with_end
 from harness.run.run_folder import RunFolder
-from harness.run.summary import remarks
+from harness.run.run_summary import remarks
 from harness.run.tally import Tally
 from tests.kit import bare_record, plan_of
 

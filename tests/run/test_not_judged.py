@@ -4,7 +4,7 @@ import itertools
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.run.not_judged import MOST_CAUSES, Cause, Group, add_to, not_judged, says_nothing_yet
+from harness.run.not_judged import MOST_CAUSES, ModelGroup, SharedCause, add_to, not_judged, says_nothing_yet
 from tests.kit import bare_record
 
 
@@ -13,7 +13,7 @@ def record(model: str, verdict: Verdict, reason: str, target: str = "npu") -> Re
 
 
 def lines(*records: Record) -> list[tuple[str, str]]:
-    targets: dict[str, dict[Cause, Group]] = {}
+    targets: dict[str, dict[SharedCause, ModelGroup]] = {}
     for each in records:
         assert says_nothing_yet(each)
         add_to(targets.setdefault(each.target, {}), each)

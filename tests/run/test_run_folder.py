@@ -15,7 +15,7 @@ from harness.core.run_info import RunInfo
 from harness.engine.events import TargetReady
 from harness.plan.plan import Plan
 from harness.run import own_runs, run_folder
-from harness.run.resume import differences
+from harness.run.resume import json_differences
 from harness.run.run_folder import RunFolder
 from tests.kit import cpu_record, plan_of, read_rows
 
@@ -174,7 +174,7 @@ TREES = st.recursive(
 
 @given(TREES, TREES)
 def test_trees_differ_somewhere_or_not_at_all(left: Any, right: Any) -> None:
-    assert (not list(differences(left, right))) == (left == right)
+    assert (not list(json_differences(left, right))) == (left == right)
 
 
 def test_only_a_folder_that_describes_its_run_promises_to_be_resumed(

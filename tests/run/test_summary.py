@@ -9,18 +9,18 @@ from rich.console import Console
 
 from harness.cli.progress import Progress
 from harness.core.cell import Cell
-from harness.core.ended import Ended
+from harness.core.cell_end import CellEnd
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import Record
 from harness.core.run_info import ShardInfo
+from harness.core.run_work import Unchecked
 from harness.core.verdict import Family, Verdict
-from harness.core.work import Unchecked
-from harness.plan.baseline import Baseline
+from harness.plan.baselines import Baseline
 from harness.plan.plan import Plan
 from harness.plan.where import Where
-from harness.run.summary import WIDTH, remarks, table
-from harness.run.tally import Tally, TargetRow
+from harness.run.run_summary import WIDTH, remarks, totals_table
+from harness.run.tally import Tally, TargetTotals
 from tests.kit import bare_record, plan_of
 
 MODELS = ("a.onnx", "b.onnx", "c.onnx")
@@ -52,8 +52,8 @@ def tally(plan: Plan) -> Tally:
     return tally
 
 
-def row(flaky: int) -> TargetRow:
-    return TargetRow(target="t", planned=flaky, unexpected=flaky, flaky=flaky)
+def row(flaky: int) -> TargetTotals:
+    return TargetTotals(target="t", planned=flaky, unexpected=flaky, flaky=flaky)
 
 
 def test_a_flaky_cell_is_failed_and_counted_apart(tally: Tally) -> None:
@@ -179,7 +179,7 @@ def test_the_summary_has_it_after_the_table_within_80_columns(tally: Tally) -> N
     shown = io.StringIO()
     Progress(tally, Console(file=shown, width=80)).summary(tally)
     lines = shown.getvalue().splitlines()
-    assert lines[:3] == table(tally.rows())
+    assert lines[:3] == totals_table(tally.rows())
     assert lines[3] == "flaky        1 cell with another verdict on a retry; counted as failed"
     assert len(f"flaky        {next(remarks([row(100_000)]))[1]}") <= WIDTH
     assert lines[4] == "unexpected   2 cells"
@@ -236,7 +236,7 @@ def test_what_baselines_know_is_counted_and_what_is_mended_is_told(plan: Plan) -
 
 def test_a_feature_that_the_device_lacks_is_one_line(plan: Plan) -> None:
     tally = Tally(plan)
-    ended = Ended(how="raised", message="Program Cast requires f16", lacks="f16")
+    ended = CellEnd(how="raised", message="Program Cast requires f16", lacks="f16")
     for cell in plan.cells:
         tally.add(record(cell, Verdict.ERROR, expected=False, ended=ended))
     told = [line for word, line in remarks(tally.rows()) if word == "lacks"]

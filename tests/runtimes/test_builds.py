@@ -14,8 +14,8 @@ from harness.corpus.case import Case
 from harness.engine.events import Event, Noted, TargetReady
 from harness.engine.references import References
 from harness.engine.task import Question
-from harness.golden.golden import Golden
-from harness.golden.kept import kept_by_case
+from harness.golden.golden_answer import Golden
+from harness.golden.golden_list import kept_by_case
 from harness.plan.target import Runtime
 from harness.runtimes.builds import Builds
 from harness.runtimes.installer import InstallError

@@ -17,14 +17,14 @@ from harness.plan.target import Runtime
 from harness.runtimes import environments
 from harness.runtimes import uv as uv_module
 from harness.runtimes.environments import (
-    Manifest,
+    EnvironmentManifest,
+    answer_dependencies,
     build,
     built_python,
-    contents,
     is_built,
     kept,
     note_use,
-    prune,
+    prune_environments,
 )
 from harness.runtimes.installer import InstallError
 from harness.runtimes.uv import Uv, find_uv
@@ -100,7 +100,9 @@ def test_it_is_built_from_the_requirements_alone(fake_uv: Path) -> None:
     assert venv.startswith("venv --no-project --relocatable --python " + sys.executable)
     assert install.endswith(" -- onnxruntime==1.0 zebra numpy")
     assert freeze.startswith("pip freeze")
-    manifest = msgspec.json.decode((python.parents[2] / "manifest.json").read_bytes(), type=Manifest)
+    manifest = msgspec.json.decode(
+        (python.parents[2] / "manifest.json").read_bytes(), type=EnvironmentManifest
+    )
     assert manifest.requirements == ("onnxruntime==1.0", "zebra")
     assert manifest.packages == ("numpy==2.0", "onnxruntime==1.0")
     assert manifest.python.startswith(OWN)
@@ -137,15 +139,15 @@ def test_what_needs_no_building_is_built() -> None:
 def test_what_answers_depend_on_is_known_once_it_is_built(fake_uv: Path) -> None:
     assert fake_uv.exists()
     runtime = of("a")
-    assert contents(runtime) == {}
+    assert answer_dependencies(runtime) == {}
     build(runtime)
     key = built_python(runtime).parents[2].name
-    assert contents(runtime) == {
+    assert answer_dependencies(runtime) == {
         "onnxruntime": "1.0",
         "environment": key,
         "packages": "numpy==2.0\nonnxruntime==1.0",
     }
-    assert contents(Runtime(python="/usr/bin/python3")) == contents(Runtime()) == {}
+    assert answer_dependencies(Runtime(python="/usr/bin/python3")) == answer_dependencies(Runtime()) == {}
 
 
 def test_a_failed_one_leaves_nothing_and_says_why(fake_uv: Path) -> None:
@@ -214,7 +216,7 @@ def test_an_interrupted_one_is_not_used_and_its_remains_go(fake_uv: Path) -> Non
     (remains,) = leftovers(fake_uv)
     assert not is_built(of("hang"))
     assert kept() == ()
-    assert list(prune(older_than_s=1e9)) == []
+    assert list(prune_environments(older_than_s=1e9)) == []
     assert leftovers(fake_uv) == []
     assert remains.startswith(".")
 
@@ -283,11 +285,11 @@ def test_what_was_not_used_for_long_is_pruned(fake_uv: Path) -> None:
         build(of(name))
     os.utime(built_python(of("old")).parents[2] / "manifest.json", (0, time.time() - 100))
     (built_python(of("damaged")).parents[2] / "manifest.json").unlink()
-    gone = list(prune(older_than_s=50))
+    gone = list(prune_environments(older_than_s=50))
     assert [one.manifest and one.manifest.requirements for one in gone] == [("old",), None]
     assert is_built(of("new"))
     assert not is_built(of("old"))
-    assert len(list(prune(older_than_s=0))) == 1
+    assert len(list(prune_environments(older_than_s=0))) == 1
     assert leftovers(fake_uv) == []
 
 
@@ -295,13 +297,13 @@ def test_what_was_not_used_for_long_is_pruned(fake_uv: Path) -> None:
 def test_what_another_process_builds_is_left_alone() -> None:
     folder = build(of("a")).parents[2]
     with filelock.FileLock(folder.with_name(f"{folder.name}.lock")):
-        assert list(prune(older_than_s=0)) == []
+        assert list(prune_environments(older_than_s=0)) == []
     assert is_built(of("a"))
 
 
 def test_an_empty_cache_has_nothing(fake_uv: Path) -> None:
     assert kept() == ()
-    assert list(prune(older_than_s=0)) == []
+    assert list(prune_environments(older_than_s=0)) == []
     assert not home(fake_uv).exists()
 
 

@@ -45,7 +45,7 @@ def test_a_build_can_be_cancelled(fake_uv: Path) -> None:
 
 
 def test_a_build_is_killed_at_its_time_limit(fake_uv: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(installer, "LIMIT_S", 1.5)
+    monkeypatch.setattr(installer, "INSTALL_LIMIT_S", 1.5)
     started = time.monotonic()
     with pytest.raises(InstallError, match=r"uv was killed after 1\.5 s"):
         build(HANGING)

@@ -13,8 +13,8 @@ import pytest
 from harness.cli.main import main
 from harness.core.errors import UsageError
 from harness.core.verdict import Verdict
-from harness.store.query import ask, partial_file, write_parquet
 from harness.store.store import Store, open_store
+from harness.store.user_query import ask, partial_file, write_parquet
 from tests.kit import Capture
 from tests.store.store_nights import record, write_folder
 

@@ -12,7 +12,7 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.core.verdict import Verdict
-from harness.store.database import FILE
+from harness.store.database import DATABASE_FILE
 from harness.store.store import open_store
 from tests.kit import wait_for
 from tests.store.store_nights import record
@@ -138,7 +138,7 @@ def test_a_damaged_store_is_built_anew(
 ) -> None:
     night(1, record("abs"))
     place.mkdir()
-    (place / FILE).write_bytes(content)
+    (place / DATABASE_FILE).write_bytes(content)
     assert rows(COUNT) == [("night-01", 1)]
     (line,) = told
     assert "the store is built anew" in line
@@ -158,7 +158,7 @@ def test_a_store_of_another_schema_is_built_anew(
 ) -> None:
     night(1, record("abs"))
     assert rows(COUNT) == [("night-01", 1)]
-    with duckdb.connect(place / FILE) as database:
+    with duckdb.connect(place / DATABASE_FILE) as database:
         database.execute(statement)
         database.execute("DELETE FROM result")
     night(2, record("abs", Verdict.CRASH))

@@ -11,7 +11,7 @@ import pytest
 from harness.core.errors import UsageError
 from harness.core.record import encode_record
 from harness.core.verdict import Verdict
-from harness.report.history import History
+from harness.report.history_file import History
 from harness.report.trend import cell_points, trends
 from harness.store.store import open_store
 from tests.store.store_nights import keep_times, record

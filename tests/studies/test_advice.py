@@ -7,8 +7,8 @@ import pytest
 from harness.core.verdict import Cause, Verdict
 from harness.plan.places import Place, Places
 from harness.plan.target import Runtime, Target
-from harness.studies.advice import install, next_step
-from harness.studies.trial import Found, Way
+from harness.studies.repair_advice import install_advice, next_step
+from harness.studies.trial import ProviderWay, TrialResult
 from tests.kit import bare_record
 
 RAN: dict[str, Any] = {"python": "3.11.7", "packages": {"numpy": "2.4.6"}}
@@ -37,7 +37,9 @@ def step(
         reason=reason,
     )
     environment = IMPORTED if fingerprint is None else fingerprint
-    return next_step(Found(way=Way(target=target), record=record, printed=printed, fingerprint=environment))
+    return next_step(
+        TrialResult(way=ProviderWay(target=target), record=record, printed=printed, fingerprint=environment)
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def test_a_wheel_for_numpy_1_gets_it(expected: dict[str, str]) -> None:
     ],
 )
 def test_packages_get_there_by_the_way_of_the_runtime(runtime: Runtime, how: str) -> None:
-    assert install(Target(name="t", provider=("X",), runtime=runtime), "x<2") == how
+    assert install_advice(Target(name="t", provider=("X",), runtime=runtime), "x<2") == how
 
 
 def test_a_missing_module_is_what_to_install() -> None:

@@ -15,13 +15,13 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Verdict
 from harness.corpus.suites import open_model
 from harness.engine.job import THREADS
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Runtime, Target
-from harness.studies.advise import advise
 from harness.studies.candidates import Candidate, base_of, changes_of
-from harness.studies.course import Course, Search
+from harness.studies.course import CandidateQueue, Course
+from harness.studies.fastest import advise
+from harness.studies.search_result import Advice, TriedCandidate
 from harness.studies.session_code import session_code
-from harness.studies.tried import Advice, Tried
 from tests.kit import bare_record, placement_of, told_latency
 
 CPU = Target(name="cpu", provider=("CPUExecutionProvider",))
@@ -46,7 +46,7 @@ def tried(
     seen: bool = True,
     reason: str = "",
     nodes: tuple[int, int] | None = None,
-) -> Tried:
+) -> TriedCandidate:
     """Return a result; ``nodes`` are those on the EP and on the CPU, of one that passes in part."""
     if nodes is not None:
         verdict = Verdict.PASS_PARTIAL
@@ -61,7 +61,7 @@ def tried(
         effect=OptionEffect(options=("ep:x",), seen=seen),
         latency=latency(ms) if verdict in {Verdict.PASS, Verdict.PASS_PARTIAL} else None,
     )
-    return Tried(candidate=candidate, record=record)
+    return TriedCandidate(candidate=candidate, record=record)
 
 
 def final(
@@ -70,13 +70,13 @@ def final(
     waiting: float | None = None,
     verdict: Verdict = Verdict.PASS,
     nodes: tuple[int, int] | None = None,
-) -> Tried:
+) -> TriedCandidate:
     """Return the result of a finalist with so many rounds."""
     rounds = tuple(latency(ms, waiting) for ms in rounds_ms)
     return msgspec.structs.replace(tried(candidate, verdict=verdict, nodes=nodes), finals=rounds)
 
 
-def disturbed(one: Tried) -> Tried:
+def disturbed(one: TriedCandidate) -> TriedCandidate:
     record = msgspec.structs.replace(one.record, latency=latency(one.p50_ms or 0.0, 0.5))
     return msgspec.structs.replace(one, record=record)
 
@@ -85,8 +85,8 @@ def with_changes(target: str, **changes: str) -> Candidate:
     return Candidate(target=target, changes=tuple(sorted(changes.items())))
 
 
-def search_of(*targets: Target) -> Search:
-    return Search(targets, [base_of(target, 10.0) for target in targets], {"Conv"})
+def search_of(*targets: Target) -> CandidateQueue:
+    return CandidateQueue(targets, [base_of(target, 10.0) for target in targets], {"Conv"})
 
 
 def test_targets_as_they_are_come_first_then_changes_of_the_fastest() -> None:
@@ -167,14 +167,14 @@ def test_a_precision_for_other_models_is_not_tried() -> None:
     )
 
 
-def course_of(*results: Tried, search_until: float = 0.0) -> Course:
+def course_of(*results: TriedCandidate, search_until: float = 0.0) -> Course:
     course = Course(search_of(CPU), search_until)
     for one in results:
         course.take(one)
     return course
 
 
-def rest(course: Course, *results: Tried) -> list[Candidate]:
+def rest(course: Course, *results: TriedCandidate) -> list[Candidate]:
     """What a course asks for until its end, where each candidate gives its next result in turn."""
     left = {one.candidate: [each for each in results if each.candidate == one.candidate] for one in results}
     asked = []
@@ -235,7 +235,7 @@ def test_what_says_nothing_about_a_device_is_no_finalist() -> None:
 def test_precisions_of_wrong_numbers_come_first_where_every_target_needs_an_answer() -> None:
     openvino = Target(name="openvino", provider=("OpenVINOExecutionProvider",))
     targets = (CPU, openvino)
-    search = Search(targets, [base_of(one, 10.0) for one in targets], {"Conv"}, remedies_first=True)
+    search = CandidateQueue(targets, [base_of(one, 10.0) for one in targets], {"Conv"}, remedies_first=True)
     for verdict in (Verdict.PASS, Verdict.PRECISION_LOSS):
         candidate = search.next()
         assert candidate is not None
@@ -245,7 +245,7 @@ def test_precisions_of_wrong_numbers_come_first_where_every_target_needs_an_answ
     assert (following.target, following.changes[0][0]) == ("openvino", "precision")
 
 
-def advice(*ranked: Tried, simulated: tuple[str, ...] = ()) -> Advice:
+def advice(*ranked: TriedCandidate, simulated: tuple[str, ...] = ()) -> Advice:
     return Advice(
         ranked=ranked,
         fell_out=(),
@@ -326,7 +326,7 @@ def test_nobody_wins_while_other_programs_use_the_processors() -> None:
         (tried(with_changes("a"), seen=False), "no effect: the outputs are bit-identical without it"),
     ],
 )
-def test_what_does_not_pass_is_no_candidate(one: Tried, why: str) -> None:
+def test_what_does_not_pass_is_no_candidate(one: TriedCandidate, why: str) -> None:
     assert one.fell_out == why
     assert one.p50_ms is None
 
@@ -335,10 +335,10 @@ def test_what_does_not_pass_is_no_candidate(one: Tried, why: str) -> None:
 def test_an_interruption_ends_it_with_what_is_known_and_its_code_runs_as_pasted(tmp_path: Path) -> None:
     suite = open_model("zoo/mnist-small-op12")
     (model,) = suite.models()
-    matrix = Matrix(path="m", schema=1, models=Models(), targets=(CPU,))
-    shown: list[Tried] = []
+    matrix = Matrix(path="m", schema=1, models=ModelSelection(), targets=(CPU,))
+    shown: list[TriedCandidate] = []
 
-    def interrupt_after_two(one: Tried) -> None:
+    def interrupt_after_two(one: TriedCandidate) -> None:
         shown.append(one)
         if len(shown) == 2:
             raise KeyboardInterrupt
@@ -370,7 +370,7 @@ def test_an_interruption_ends_it_with_what_is_known_and_its_code_runs_as_pasted(
 @pytest.mark.real_ep
 def test_time_that_is_up_ends_it_with_what_is_known() -> None:
     suite = open_model("zoo/mnist-small-op12")
-    matrix = Matrix(path="m", schema=1, models=Models(), targets=(CPU,))
+    matrix = Matrix(path="m", schema=1, models=ModelSelection(), targets=(CPU,))
     found = advise(suite, matrix, until=time.monotonic() + 0.01, notify=lambda _: None, show=lambda _: None)
     assert found.stopped_by == "budget"
     assert Candidate(target="cpu") in found.not_tried

@@ -2,10 +2,10 @@
 
 from harness.core.verdict import Verdict
 from harness.plan.target import Target
-from harness.studies.advise_folder import _Model
 from harness.studies.candidates import Candidate, base_of
-from harness.studies.course import Course, Search
-from harness.studies.tried import Tried
+from harness.studies.course import CandidateQueue, Course
+from harness.studies.folder_search import _Model
+from harness.studies.search_result import TriedCandidate
 from tests.kit import bare_record
 
 TARGETS = (
@@ -18,15 +18,21 @@ TARGETS = (
 def asked(verdicts: dict[str, Verdict], simulated: dict[str, str]) -> list[Candidate]:
     """What a model asks for after these verdicts, where each try passes untimed."""
     bases = [base_of(target, 10.0) for target in TARGETS]
-    model = _Model("m", Course(Search(TARGETS, bases, {"Conv"}, remedies_first=True), float("inf")), bases)
+    model = _Model(
+        "m", Course(CandidateQueue(TARGETS, bases, {"Conv"}, remedies_first=True), float("inf")), bases
+    )
     for target, verdict in verdicts.items():
         plain = Candidate(target=target)
-        model.verdicts[plain] = Tried(candidate=plain, record=bare_record("m", verdict, target=target))
+        model.verdicts[plain] = TriedCandidate(
+            candidate=plain, record=bare_record("m", verdict, target=target)
+        )
     model.begin(simulated, float("inf"))
     found = []
     while (candidate := model.next()) is not None:
         found.append(candidate)
-        model.course.take(Tried(candidate=candidate, record=bare_record("m", target=candidate.target)))
+        model.course.take(
+            TriedCandidate(candidate=candidate, record=bare_record("m", target=candidate.target))
+        )
     return found
 
 
@@ -49,7 +55,7 @@ def test_what_is_refused_gets_no_further_try() -> None:
 
 def test_a_target_that_was_not_reached_has_a_row_all_the_same() -> None:
     bases = [base_of(target, 10.0) for target in TARGETS]
-    model = _Model("m", Course(Search(TARGETS, bases, ()), 0.0), bases)
+    model = _Model("m", Course(CandidateQueue(TARGETS, bases, ()), 0.0), bases)
     (cpu, *_) = model.choices("s", bases)
     assert (cpu.record.verdict, cpu.record.cell) == (Verdict.NOT_RUN, "s/m[cpu]")
     assert "--budget" in cpu.record.reason

@@ -11,9 +11,9 @@ from harness.catalog.catalog import load_catalog
 from harness.core.verdict import Cause
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
-from harness.studies import doctor
-from harness.studies.doctor import Row, examine
-from harness.studies.trial import Trial, Way
+from harness.studies import usable_providers
+from harness.studies.trial import ProviderTrial, ProviderWay
+from harness.studies.usable_providers import DoctorRow, examine
 from tests.kit import FAKE_ENV, make_matrix
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
@@ -65,22 +65,22 @@ def matrix(folder: Path) -> Matrix:
 
 
 @pytest.fixture(scope="module")
-def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[Row, ...]:
+def rows(tmp_path_factory: pytest.TempPathFactory) -> tuple[DoctorRow, ...]:
     home = tmp_path_factory.mktemp("doctor")
     (home / "here.so").touch()
     with pytest.MonkeyPatch.context() as patch:
         # Plugins take seconds, and have a test of their own.
-        patch.setattr(doctor, "installed_plugins", lambda _: (("AcmeEP", "no_such_package"),))
+        patch.setattr(usable_providers, "installed_plugins", lambda _: (("AcmeEP", "no_such_package"),))
         return examine(matrix(home), lambda _: None)
 
 
-def here(rows: tuple[Row, ...], provider: str) -> Row:
+def here(rows: tuple[DoctorRow, ...], provider: str) -> DoctorRow:
     (found,) = [row for row in rows if row.provider == provider and not row.target]
     return found
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_target_has_a_reason_and_a_next_step(rows: tuple[Row, ...], name: str) -> None:
+def test_a_target_has_a_reason_and_a_next_step(rows: tuple[DoctorRow, ...], name: str) -> None:
     (row,) = [row for row in rows if row.target == name]
     _, cause, advice = TARGETS[name]
     assert (row.provider, row.state, row.cause) == (CUDA, "unavailable", cause), row
@@ -89,19 +89,19 @@ def test_a_target_has_a_reason_and_a_next_step(rows: tuple[Row, ...], name: str)
     assert row.nodes is None
 
 
-def test_targets_come_first_in_their_order(rows: tuple[Row, ...]) -> None:
+def test_targets_come_first_in_their_order(rows: tuple[DoctorRow, ...]) -> None:
     assert [row.target for row in rows if row.target] == [*TARGETS, "fine"]
     assert rows[len(TARGETS)].target == "fine"
     assert rows[len(TARGETS)].usable
     assert rows[len(TARGETS)].nodes
 
 
-def test_every_provider_of_the_catalogue_has_a_row(rows: tuple[Row, ...]) -> None:
+def test_every_provider_of_the_catalogue_has_a_row(rows: tuple[DoctorRow, ...]) -> None:
     named = {row.provider for row in rows if not row.target}
     assert named == {*load_catalog().names, "AcmeEP"}
 
 
-def test_the_cpu_provider_computes(rows: tuple[Row, ...]) -> None:
+def test_the_cpu_provider_computes(rows: tuple[DoctorRow, ...]) -> None:
     row = here(rows, CPU)
     assert row.usable
     assert row.nodes
@@ -109,7 +109,7 @@ def test_the_cpu_provider_computes(rows: tuple[Row, ...]) -> None:
     assert {"onnxruntime", "numpy", "python"} <= row.versions.keys()
 
 
-def test_a_provider_that_leaves_all_to_the_cpu_is_marked(rows: tuple[Row, ...]) -> None:
+def test_a_provider_that_leaves_all_to_the_cpu_is_marked(rows: tuple[DoctorRow, ...]) -> None:
     row = here(rows, AZURE)
     if row.cause == Cause.NOT_IN_BUILD:
         pytest.skip("this onnxruntime has no provider that computes nothing")
@@ -130,7 +130,9 @@ def test_a_provider_that_leaves_all_to_the_cpu_is_marked(rows: tuple[Row, ...]) 
     ],
 )
 @pytest.mark.skipif("sys.platform != 'linux'")
-def test_a_provider_outside_the_build_has_its_place(rows: tuple[Row, ...], provider: str, where: str) -> None:
+def test_a_provider_outside_the_build_has_its_place(
+    rows: tuple[DoctorRow, ...], provider: str, where: str
+) -> None:
     row = here(rows, provider)
     assert (row.state, row.cause) == ("unavailable", Cause.NOT_IN_BUILD)
     assert where in row.reason
@@ -139,7 +141,7 @@ def test_a_provider_outside_the_build_has_its_place(rows: tuple[Row, ...], provi
     assert row.advice == known.advice
 
 
-def test_a_plugin_that_cannot_be_imported_is_a_row(rows: tuple[Row, ...]) -> None:
+def test_a_plugin_that_cannot_be_imported_is_a_row(rows: tuple[DoctorRow, ...]) -> None:
     row = here(rows, "AcmeEP")
     assert (row.cause, row.plugin) == (Cause.NOT_INSTALLED, "no_such_package")
     assert row.advice == "pip install 'no-such-package'"
@@ -148,7 +150,7 @@ def test_a_plugin_that_cannot_be_imported_is_a_row(rows: tuple[Row, ...]) -> Non
 def test_a_broken_onnxruntime_is_the_reason_of_every_row(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {**FAKE_ENV, "FAKE_FAULT": "hollow"}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(doctor, "installed_plugins", lambda _: ())
+    monkeypatch.setattr(usable_providers, "installed_plugins", lambda _: ())
     rows = examine(None, lambda _: None)
     assert {row.provider for row in rows} == set(load_catalog().names)
     built_in = [row for row in rows if load_catalog().find(row.provider).registration != ("plugin",)]  # type: ignore[union-attr]
@@ -157,8 +159,8 @@ def test_a_broken_onnxruntime_is_the_reason_of_every_row(monkeypatch: pytest.Mon
 
 
 def test_the_first_way_that_computes_counts() -> None:
-    def way(name: str, provider: str, env: dict[str, str] | None = None) -> Way:
-        return Way(target=Target(name=name, provider=(provider,), env=env or {}), meaning=name)
+    def way(name: str, provider: str, env: dict[str, str] | None = None) -> ProviderWay:
+        return ProviderWay(target=Target(name=name, provider=(provider,), env=env or {}), meaning=name)
 
     hollow = {**FAKE_ENV, "FAKE_FAULT": "hollow"}
     series = {
@@ -167,7 +169,7 @@ def test_the_first_way_that_computes_counts() -> None:
         "neither": (way("worse", CPU, hollow), way("worst", CPU, hollow)),
         "waits": (way("cuda", CUDA),),
     }
-    found = Trial(series, waiting=frozenset({"waits"}), asked="cpu", notify=lambda _: None).run()
+    found = ProviderTrial(series, waiting=frozenset({"waits"}), asked="cpu", notify=lambda _: None).run()
     assert {name: each.way.meaning for name, each in found.items()} == {
         "cpu": "plain",
         "both": "good",

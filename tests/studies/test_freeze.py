@@ -8,18 +8,18 @@ import pytest
 
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
-from harness.profiles.archive import write_archive
-from harness.profiles.profile import Profile, Rules
+from harness.profiles.profile import Profile, ProfileRules
+from harness.profiles.profile_archive import write_archive
 from harness.profiles.suite import checked_files, profile_suite
-from harness.studies.freeze import Candidate, FrozenCases, freeze
+from harness.studies.freeze import CaseCandidate, FrozenCases, freeze
 
-RULES = Rules(
+RULES = ProfileRules(
     tolerances={"float32": (1e-4, 1e-5), "float16": (1e-3, 2.5e-3)}, noise_rms=3.0, noise_max=32.0, steps=1.0
 )
 
 
-def of_onnx(model: str, **more: str) -> Candidate:
-    return Candidate(suite="onnx-node", model=model, **more)
+def of_onnx(model: str, **more: str) -> CaseCandidate:
+    return CaseCandidate(suite="onnx-node", model=model, **more)
 
 
 @pytest.fixture(scope="module")

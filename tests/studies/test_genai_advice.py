@@ -10,7 +10,7 @@ import pytest
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
-from harness.core.generated import Generated, Generation
+from harness.core.generation_figures import Generated, GenerationFigures
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
@@ -106,12 +106,14 @@ def gelu() -> bytes:
     return content
 
 
-def record(verdict: Verdict, generation: Generation | None) -> Record:
+def record(verdict: Verdict, generation: GenerationFigures | None) -> Record:
     return bare_record("m", verdict, target="t", reason="why", generation=generation)
 
 
-SHARED = Generation(ways=(Generated(way="at_once", positions=4), Generated(way="shared_buffer", positions=4)))
-DECLINED = Generation(declined={"shared_buffer": "its cache has another shape"})
+SHARED = GenerationFigures(
+    ways=(Generated(way="at_once", positions=4), Generated(way="shared_buffer", positions=4))
+)
+DECLINED = GenerationFigures(declined={"shared_buffer": "its cache has another shape"})
 
 
 @pytest.mark.parametrize(
@@ -127,7 +129,7 @@ DECLINED = Generation(declined={"shared_buffer": "its cache has another shape"})
     ],
 )
 def test_a_shared_buffer_is_right_only_if_it_was_played_and_passed(
-    verdict: Verdict, generation: Generation | None, state: str, reason: str
+    verdict: Verdict, generation: GenerationFigures | None, state: str, reason: str
 ) -> None:
     found = sharing_of(record(verdict, generation))
     assert (found.state, found.reason) == (state, reason)

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 
 from harness.core.errors import UsageError
-from harness.core.levels import Levels, Step
+from harness.core.graph_levels import Levels, LevelStep
 from harness.core.verdict import Verdict
 from harness.corpus.suites import open_model
-from harness.plan.matrix import Matrix, Models
+from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
-from harness.studies.levels import examine_levels
+from harness.studies.level_study import examine_levels
 from tests.kit import FAKE_ENV, write_model
 
 
 def matrix_of(*targets: Target) -> Matrix:
-    return Matrix(path="m", schema=1, models=Models(), targets=targets)
+    return Matrix(path="m", schema=1, models=ModelSelection(), targets=targets)
 
 
 def quiet(_: str) -> None:
@@ -29,7 +29,7 @@ def mnist() -> Levels:
     return examine_levels(name, open_model(name), matrix_of(target), quiet)
 
 
-def step(found: Levels, name: str) -> Step:
+def step(found: Levels, name: str) -> LevelStep:
     return next(one for one in found.steps if one.name == name)
 
 

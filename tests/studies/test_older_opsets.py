@@ -3,7 +3,7 @@
 import onnx.parser
 import pytest
 
-from harness.studies.restamp import OLDEST_IR, OLDEST_OPSET, restamp
+from harness.studies.restamp import OLDEST_IR, RESTAMP_OPSET, restamp
 
 
 def restamped(body: str, opset: int) -> int:
@@ -19,15 +19,15 @@ def restamped(body: str, opset: int) -> int:
     ("body", "opset", "found"),
     [
         # The schema itself is older.
-        ("(float[2] x) => (float[2] y) { y = Relu (x) }", 24, OLDEST_OPSET),
+        ("(float[2] x) => (float[2] y) { y = Relu (x) }", 24, RESTAMP_OPSET),
         # A newer schema has more types, and the model has none of these.
-        ("(float[1,1,3,3] x, float[1,1,2,2] w) => (float[1,1,2,2] y) { y = Conv (x, w) }", 22, OLDEST_OPSET),
+        ("(float[1,1,3,3] x, float[1,1,2,2] w) => (float[1,1,2,2] y) { y = Conv (x, w) }", 22, RESTAMP_OPSET),
         ("(bfloat16[1,1,3,3] x, bfloat16[1,1,2,2] w) => (bfloat16[1,1,2,2] y) { y = Conv (x, w) }", 22, 22),
         # Between two nodes counts as well.
         ("(float[2] x) => (float[2] y) { t = Cast <to = 16> (x) u = Cos (t) y = Cast <to = 1> (u) }",
          22, 22),
         # A newer schema has one more attribute.
-        ("(float[2] x) => (float16[2] y) { y = Cast <to: int = 10> (x) }", 24, OLDEST_OPSET),
+        ("(float[2] x) => (float16[2] y) { y = Cast <to: int = 10> (x) }", 24, RESTAMP_OPSET),
         ('(float[2] x) => (float16[2] y) { y = Cast <to: int = 10, round_mode: string = "up"> (x) }', 24, 24),
         # There is no older schema.
         ("(float[2,4] x, float[4] s) => (float[2,4] y) { y = RMSNormalization (x, s) }", 24, 23),

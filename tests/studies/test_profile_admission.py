@@ -18,9 +18,9 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
 from harness.corpus.suite import open_file
-from harness.engine.task import Kind
-from harness.golden.golden import Golden
-from harness.studies.admission import NotAdmittedError, check_golden, golden_of_candidate
+from harness.engine.task import QuestionKind
+from harness.golden.golden_answer import Golden
+from harness.studies.case_admission import NotAdmittedError, check_case_golden, golden_of_candidate
 
 POLICY = Policy(precision="float32", fixed=Tolerance(rtol=1e-4, atol=1e-5))
 QUIET = Spread(precision="float32", outputs=({},))
@@ -55,10 +55,10 @@ def gives(*arrays: np.ndarray[Any, Any], names: str = "y") -> Golden:
     return Golden(status="ok", outputs=(tuple(zip(names, map(tensor, arrays), strict=True)),))
 
 
-def admitted(case: Case, answers: dict[Kind, Golden]) -> np.ndarray[Any, Any]:
+def admitted(case: Case, answers: dict[QuestionKind, Golden]) -> np.ndarray[Any, Any]:
     """The golden of the only output, once all checks have passed."""
     golden = golden_of_candidate(case, answers)
-    check_golden(case, golden, answers, QUIET, POLICY)
+    check_case_golden(case, golden, answers, QUIET, POLICY)
     ((_, value),) = golden[0]
     assert isinstance(value, Tensor)
     return value.array
@@ -68,7 +68,7 @@ def test_the_golden_is_the_float64_answer_in_the_declared_type(candidate: Make) 
     case = candidate("g (float[4] x) => (float[4] y) { y = Exp(x) }", NUMBERS)
     exact = np.exp(NUMBERS.astype(np.float64))
     off = np.nextafter(exact.astype(np.float32), np.float32(0))  # the CPU provider's last bit is no golden
-    golden = admitted(case, {Kind.ANSWER: gives(off), Kind.FLOAT64: gives(exact)})
+    golden = admitted(case, {QuestionKind.ANSWER: gives(off), QuestionKind.FLOAT64: gives(exact)})
     assert golden.dtype == np.float32
     np.testing.assert_array_equal(golden, exact.astype(np.float32))
 
@@ -78,13 +78,15 @@ def test_onnx_reference_answers_where_the_provider_has_no_doubles(candidate: Mak
     exact = np.exp(NUMBERS.astype(np.float64))
     refused = Golden(status="refused", message="no kernel")
     found = {
-        Kind.ANSWER: gives(exact.astype(np.float32)),
-        Kind.FLOAT64: refused,
-        Kind.FLOAT64_EVALUATED: gives(exact),
+        QuestionKind.ANSWER: gives(exact.astype(np.float32)),
+        QuestionKind.FLOAT64: refused,
+        QuestionKind.FLOAT64_EVALUATED: gives(exact),
     }
     assert admitted(case, found).size == 4
     with pytest.raises(NotAdmittedError, match="no answer in float64: no kernel"):
-        golden_of_candidate(case, {Kind.ANSWER: found[Kind.ANSWER], Kind.FLOAT64: refused})
+        golden_of_candidate(
+            case, {QuestionKind.ANSWER: found[QuestionKind.ANSWER], QuestionKind.FLOAT64: refused}
+        )
 
 
 def nearest_bfloat16(number: float) -> float:
@@ -104,7 +106,7 @@ def test_float64_is_rounded_to_bfloat16_once(candidate: Make) -> None:
     traps = [1 + 2**-8 + 2**-30, 1 + 3 * 2**-8 - 2**-30, -(1 + 2**-8 + 2**-40), 2**-127 + 2**-134 + 2**-160]
     exact = np.array([*traps, *rng.normal(size=4)])
     assert np.float32(exact[0]).astype(ml_dtypes.bfloat16) != nearest_bfloat16(exact[0])
-    ((_, value),) = golden_of_candidate(case, {Kind.FLOAT64: gives(exact)})[0]
+    ((_, value),) = golden_of_candidate(case, {QuestionKind.FLOAT64: gives(exact)})[0]
     assert isinstance(value, Tensor)
     assert value.dtype == "bfloat16"
     assert [float(one) for one in value.array] == [nearest_bfloat16(float(one)) for one in exact]
@@ -113,7 +115,7 @@ def test_float64_is_rounded_to_bfloat16_once(candidate: Make) -> None:
 def test_what_draws_numbers_is_no_case(candidate: Make) -> None:
     case = candidate("g (float[4] x) => (float[4] y) { y = RandomNormalLike(x) }", NUMBERS)
     with pytest.raises(NotAdmittedError, match="draws numbers: RandomNormalLike"):
-        golden_of_candidate(case, {Kind.ANSWER: gives(NUMBERS)})
+        golden_of_candidate(case, {QuestionKind.ANSWER: gives(NUMBERS)})
 
 
 def test_a_provider_that_differs_disputes_the_golden(candidate: Make) -> None:
@@ -121,16 +123,16 @@ def test_a_provider_that_differs_disputes_the_golden(candidate: Make) -> None:
     exact = np.exp(NUMBERS.astype(np.float64))
     other = gives((exact * 1.01).astype(np.float32))
     with pytest.raises(NotAdmittedError, match="disputed: the CPU provider differs"):
-        admitted(case, {Kind.ANSWER: other, Kind.FLOAT64: gives(exact)})
+        admitted(case, {QuestionKind.ANSWER: other, QuestionKind.FLOAT64: gives(exact)})
 
 
 def test_onnx_reference_disputes_the_golden(candidate: Make) -> None:
     case = candidate("g (float[4] x) => (float[4] y) { y = Exp(x) }", NUMBERS)
     exact = np.exp(NUMBERS.astype(np.float64))
     found = {
-        Kind.ANSWER: gives(exact.astype(np.float32)),
-        Kind.FLOAT64: gives(exact),
-        Kind.EVALUATED: gives((exact * 1.5).astype(np.float32)),
+        QuestionKind.ANSWER: gives(exact.astype(np.float32)),
+        QuestionKind.FLOAT64: gives(exact),
+        QuestionKind.EVALUATED: gives((exact * 1.5).astype(np.float32)),
     }
     with pytest.raises(NotAdmittedError, match=r"disputed: onnx\.reference differs"):
         admitted(case, found)
@@ -139,33 +141,33 @@ def test_onnx_reference_disputes_the_golden(candidate: Make) -> None:
 def test_an_answer_that_nothing_confirms_is_no_golden(candidate: Make) -> None:
     case = candidate("g (float[4] x) => (float[4] y) { y = Exp(x) }", NUMBERS)
     with pytest.raises(NotAdmittedError, match="nothing confirms"):
-        admitted(case, {Kind.FLOAT64: gives(np.exp(NUMBERS.astype(np.float64)))})
+        admitted(case, {QuestionKind.FLOAT64: gives(np.exp(NUMBERS.astype(np.float64)))})
 
 
 def test_two_answers_in_float64_may_round_otherwise(candidate: Make) -> None:
     case = candidate("g (double[4] x) => (double[4] y) { y = Sin (x) }", NUMBERS.astype(np.float64))
     exact = np.sin(NUMBERS.astype(np.float64))
     near = np.nextafter(exact, 2.0)
-    found = admitted(case, {Kind.ANSWER: gives(near), Kind.EVALUATED: gives(exact)})
+    found = admitted(case, {QuestionKind.ANSWER: gives(near), QuestionKind.EVALUATED: gives(exact)})
     np.testing.assert_array_equal(found, near)
     for wrong in (exact * (1 + 1e-9), np.where(exact > 0, np.nan, exact), exact.astype(np.float32)):
         with pytest.raises(NotAdmittedError, match="bit by bit"):
-            admitted(case, {Kind.ANSWER: gives(wrong), Kind.EVALUATED: gives(exact)})
+            admitted(case, {QuestionKind.ANSWER: gives(wrong), QuestionKind.EVALUATED: gives(exact)})
 
 
 def test_a_choice_that_float64_makes_otherwise_is_near_a_discontinuity(candidate: Make) -> None:
     graph = "g (float[4] x) => (int64[4] y) { z = Exp(x) y = Cast<to: int = 7>(z) }"
     case = candidate(graph, NUMBERS)
     own = np.array([1, 0, 18, 181])
-    found = {Kind.ANSWER: gives(own), Kind.FLOAT64: gives(own + np.array([0, 0, 0, 1]))}
+    found = {QuestionKind.ANSWER: gives(own), QuestionKind.FLOAT64: gives(own + np.array([0, 0, 0, 1]))}
     with pytest.raises(NotAdmittedError, match="near a discontinuity"):
         golden_of_candidate(case, found)
-    found[Kind.FLOAT64] = gives(own)
+    found[QuestionKind.FLOAT64] = gives(own)
     with pytest.raises(NotAdmittedError, match="not known whether ONNX defines"):
         golden_of_candidate(case, found)  # a number beyond int64 would have no defined result
-    found[Kind.UNDEFINED] = gives(np.exp(NUMBERS), names="z")
+    found[QuestionKind.UNDEFINED] = gives(np.exp(NUMBERS), names="z")
     assert admitted(case, found).tolist() == own.tolist()
-    found[Kind.UNDEFINED] = gives(np.array([1, 0, 18, 1e30], np.float32), names="z")
+    found[QuestionKind.UNDEFINED] = gives(np.array([1, 0, 18, 1e30], np.float32), names="z")
     with pytest.raises(NotAdmittedError, match="undefined: Cast"):
         golden_of_candidate(case, found)
 
@@ -173,22 +175,27 @@ def test_a_choice_that_float64_makes_otherwise_is_near_a_discontinuity(candidate
 def test_noise_that_moves_an_output_far_is_near_a_discontinuity(candidate: Make) -> None:
     case = candidate("g (float[4] x) => (float[4] y) { y = Exp(x) }", NUMBERS)
     exact = np.exp(NUMBERS.astype(np.float64))
-    found = {Kind.ANSWER: gives(exact.astype(np.float32)), Kind.FLOAT64: gives(exact)}
+    found = {QuestionKind.ANSWER: gives(exact.astype(np.float32)), QuestionKind.FLOAT64: gives(exact)}
     golden = golden_of_candidate(case, found)
     jump = Spread(precision="float32", outputs=({"y": np.array([1e-6, 1e-6, 1e-6, 150.0])},))
     with pytest.raises(NotAdmittedError, match="rounding moves y far"):
-        check_golden(case, golden, found, jump, POLICY)
+        check_case_golden(case, golden, found, jump, POLICY)
 
 
 def test_integers_need_another_source_with_the_same_bits(candidate: Make) -> None:
     numbers = np.array([3, -4, 5, 70])
     case = candidate("g (int64[4] x) => (int64[4] y) { y = Mul(x, x) }", numbers)
     right = gives(numbers**2)
-    assert admitted(case, {Kind.ANSWER: right, Kind.EVALUATED: right}).tolist() == [9, 16, 25, 4900]
+    assert admitted(case, {QuestionKind.ANSWER: right, QuestionKind.EVALUATED: right}).tolist() == [
+        9,
+        16,
+        25,
+        4900,
+    ]
     with pytest.raises(NotAdmittedError, match="bit by bit"):
-        golden_of_candidate(case, {Kind.ANSWER: right, Kind.EVALUATED: gives(numbers**2 + 1)})
+        golden_of_candidate(case, {QuestionKind.ANSWER: right, QuestionKind.EVALUATED: gives(numbers**2 + 1)})
     with pytest.raises(NotAdmittedError, match="bit by bit"):
-        golden_of_candidate(case, {Kind.ANSWER: right})
+        golden_of_candidate(case, {QuestionKind.ANSWER: right})
 
 
 @pytest.mark.parametrize(("second", "why"), [(2.9, "tied"), (2.8999999, "tied"), (2.5, "weak")])
@@ -197,7 +204,7 @@ def test_equal_values_to_choose_from_are_a_tie(candidate: Make, second: float, w
     graph = "g (float[4] x) => (int64[1] y) { y = ArgMax<axis: int = 0>(x) }"
     case = candidate(graph, values)
     chosen = gives(np.array([2]))
-    found = {Kind.ANSWER: chosen, Kind.EVALUATED: chosen, Kind.FLOAT64: chosen}
+    found = {QuestionKind.ANSWER: chosen, QuestionKind.EVALUATED: chosen, QuestionKind.FLOAT64: chosen}
     with pytest.raises(NotAdmittedError, match=why):
         golden_of_candidate(case, found)
 
@@ -206,7 +213,7 @@ def test_a_result_that_onnx_does_not_define_is_no_golden(candidate: Make) -> Non
     base, power = np.array([1.5, -2.5], np.float32), np.array([2.0, 0.5], np.float32)
     case = candidate("g (float[2] x, float[2] e) => (float[2] y) { y = Pow(x, e) }", base, power)
     exact = np.array([2.25, np.nan])
-    found = {Kind.ANSWER: gives(exact.astype(np.float32)), Kind.FLOAT64: gives(exact)}
+    found = {QuestionKind.ANSWER: gives(exact.astype(np.float32)), QuestionKind.FLOAT64: gives(exact)}
     with pytest.raises(NotAdmittedError, match="undefined: Pow"):
         golden_of_candidate(case, found)
 
@@ -215,4 +222,6 @@ def test_a_golden_that_everything_passes_is_weak(candidate: Make) -> None:
     case = candidate("g (float[4] x) => (float[4] y) { y = Sub(x, x) }", NUMBERS)
     zeros = np.zeros(4)
     with pytest.raises(NotAdmittedError, match="weak"):
-        golden_of_candidate(case, {Kind.ANSWER: gives(zeros.astype(np.float32)), Kind.FLOAT64: gives(zeros)})
+        golden_of_candidate(
+            case, {QuestionKind.ANSWER: gives(zeros.astype(np.float32)), QuestionKind.FLOAT64: gives(zeros)}
+        )

@@ -8,12 +8,12 @@ import msgspec
 import pytest
 
 from harness.catalog.catalog import load_catalog
-from harness.catalog.provider import Provider, Tried
+from harness.catalog.provider import Provider, TriedReleases
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.data_files import data_root
-from harness.studies import doctor
-from harness.studies.doctor import examine
-from harness.studies.untried import newer_than_tried
+from harness.studies import usable_providers
+from harness.studies.newer_releases import newer_than_tried
+from harness.studies.usable_providers import examine
 from tests.kit import FAKE_ENV, make_matrix
 
 ROOT = Path(__file__).parents[2]
@@ -28,7 +28,7 @@ def of_catalogue(name: str) -> Provider:
 
 
 def tried(**releases: tuple[str, ...]) -> Provider:
-    return msgspec.structs.replace(of_catalogue("CUDAExecutionProvider"), tried=Tried(**releases))
+    return msgspec.structs.replace(of_catalogue("CUDAExecutionProvider"), tried=TriedReleases(**releases))
 
 
 NEWEST = of_catalogue(CPU).tried.in_build[-1]
@@ -107,7 +107,7 @@ def test_every_release_of_the_matrix_of_versions_was_tried() -> None:
 
 @pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")
 def test_doctor_tells_of_a_newer_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "installed_plugins", lambda _: ())
+    monkeypatch.setattr(usable_providers, "installed_plugins", lambda _: ())
     target = {"name": "next", "provider": CPU, "env": {**FAKE_ENV, "FAKE_VERSION": "99.0.0"}}
     written = {"schema": 1, "models": {"suites": ["onnx-node"]}, "target": [target]}
     row = examine(make_matrix(written, tmp_path / "m.toml"), lambda _: None)[0]

@@ -10,7 +10,7 @@ import pytest
 
 from harness.core.fault import Fault
 from harness.engine.prepare import open_suites
-from harness.triage.triage import Triage, TriageSettings
+from harness.triage.run_triage import Triage, TriageSettings
 from tests.triage.planted_faults import run_planted
 
 

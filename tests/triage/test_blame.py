@@ -11,8 +11,8 @@ from onnx import helper, numpy_helper
 
 from harness.core.value import Tensor, Value, tensor
 from harness.triage.blame import DOMINANT, Blamed, blamed
-from harness.triage.known import Known
 from harness.triage.net import Net, load
+from harness.triage.net_tensors import NetTensors
 from harness.triage.subject import Subject
 from tests.triage.planted_faults import chain
 
@@ -96,7 +96,7 @@ def values(subject: Subject, names: Sequence[str]) -> dict[str, Value]:
 
 
 def found(net: Net, ep: Ep, numbers: tuple[int, ...] = (0, 1, 2, 3)) -> Blamed | None:
-    return blamed(net, numbers, ep, Known(net, values))  # type: ignore[arg-type]
+    return blamed(net, numbers, ep, NetTensors(net, values))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("beside", [["MatMul_a", "Erf_y"], ["MatMul_c"]])

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from harness.triage.budget import KEPT, Budget
+from harness.triage.time_budget import RESERVE, TimeBudget
 
 
 class Clock:
@@ -20,7 +20,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_it_is_spent_at_its_end(clock: Clock) -> None:
-    budget = Budget(10)
+    budget = TimeBudget(10)
     clock.now += 9.9
     assert not budget.spent
     clock.now += 0.1
@@ -28,36 +28,36 @@ def test_it_is_spent_at_its_end(clock: Clock) -> None:
 
 
 def test_without_a_limit_it_lasts(clock: Clock) -> None:
-    budget = Budget(None)
+    budget = TimeBudget(None)
     clock.now += 1e9
     assert not budget.spent
     assert not budget.share(3).spent
 
 
 def test_what_one_failure_leaves_the_others_get(clock: Clock) -> None:
-    budget = Budget(30)
+    budget = TimeBudget(30)
     first = budget.share(3)
     clock.now += 10
     assert first.spent
     assert not budget.spent
     clock.now -= 8  # the first one took 2 seconds
     second = budget.share(2)
-    clock.now += 14 * (1 - KEPT) - 0.1
+    clock.now += 14 * (1 - RESERVE) - 0.1
     assert not second.spent
     clock.now += 0.2
     assert second.spent
 
 
 def test_a_search_ends_early_enough_for_its_bundle(clock: Clock) -> None:
-    budget = Budget(100)
+    budget = TimeBudget(100)
     last = budget.share(1)
-    clock.now += 100 * (1 - KEPT) + 0.1
+    clock.now += 100 * (1 - RESERVE) + 0.1
     assert last.spent
     assert not budget.spent
 
 
 def test_a_part_of_nothing_is_spent(clock: Clock) -> None:
-    budget = Budget(1)
+    budget = TimeBudget(1)
     clock.now += 2
     assert budget.share(1).spent
     assert budget.share(0).spent
@@ -66,7 +66,7 @@ def test_a_part_of_nothing_is_spent(clock: Clock) -> None:
 @pytest.mark.parametrize("seconds", [None, 60])
 def test_a_stop_ends_all_parts(seconds: float | None) -> None:
     stop = threading.Event()
-    budget = Budget(seconds, stop)
+    budget = TimeBudget(seconds, stop)
     part = budget.share(2).share(2)
     assert not part.spent
     stop.set()

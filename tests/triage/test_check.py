@@ -6,16 +6,16 @@ from typing import Any
 import onnx.parser
 import pytest
 
-from harness.core.ended import Ended
+from harness.core.cell_end import CellEnd
 from harness.core.facts import OtherCheck
 from harness.core.fault import Signature
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
-from harness.triage.check import Check, failing_outputs
+from harness.triage.failure_check import FailureCheck, failing_outputs
 from harness.triage.lab import Seen, Trial
-from harness.triage.signature import FIRST_RUN
+from harness.triage.signature import AT_FIRST_RUN
 from harness.triage.subject import Subject
 from tests.kit import cpu_record, placement_of
 
@@ -70,15 +70,15 @@ def ran(*rows: OutputMetrics, **fields: Any) -> Record:
 
 
 def raised(message: str, phase: Phase = Phase.RUN, how: Any = "raised") -> Record:
-    return cpu_record("m", phase=phase, ended=Ended(how=how, message=message))
+    return cpu_record("m", phase=phase, ended=CellEnd(how=how, message=message))
 
 
-WRONG = Signature(verdict=Verdict.MISMATCH, message=FIRST_RUN)
+WRONG = Signature(verdict=Verdict.MISMATCH, message=AT_FIRST_RUN)
 
 
-def check_of(lab: FakeLab, signature: Signature, **fields: Any) -> Check:
+def check_of(lab: FakeLab, signature: Signature, **fields: Any) -> FailureCheck:
     given: dict[str, Any] = {"policy": Policy(), "target": "t", "axes": ()} | fields
-    return Check(lab=lab, signature=signature, **given)  # type: ignore[arg-type]
+    return FailureCheck(lab=lab, signature=signature, **given)  # type: ignore[arg-type]
 
 
 def test_the_same_error_fails_whatever_node_it_names() -> None:

@@ -13,7 +13,7 @@ from harness.cli import main
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 from harness.core.fault import FAULTS_FILE, Fault
 from harness.triage import command_triage as command
-from harness.triage.triage import Note, read_faults
+from harness.triage.run_triage import Note, read_faults
 from tests.kit import Capture
 from tests.triage.planted_faults import chain
 

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.fault import Confirmation
+from harness.core.fault import Repetition
 from harness.core.verdict import Family
-from harness.triage.confirm import (
+from harness.triage.repetition import (
     ALWAYS_AFTER,
     ENOUGH_FAILURES,
     MISSED,
     MOST_LOST,
     MOST_TRIALS,
-    confirm,
     needed_trials,
+    repeat_failure,
     wilson_lower,
 )
 
@@ -29,16 +29,16 @@ def script(*results: Family | None, then: Family | None = PASSES) -> Callable[[i
 
 
 def test_a_failure_that_always_appears_takes_few_trials() -> None:
-    found = confirm(script(then=FAILS))
-    assert found == Confirmation(outcome="always", trials=ALWAYS_AFTER, failures=ALWAYS_AFTER, repeats=1)
+    found = repeat_failure(script(then=FAILS))
+    assert found == Repetition(outcome="always", trials=ALWAYS_AFTER, failures=ALWAYS_AFTER, repeats=1)
 
 
 def test_a_failure_that_never_appears_takes_all_trials() -> None:
-    assert confirm(script()) == Confirmation(outcome="never", trials=MOST_TRIALS, failures=0)
+    assert repeat_failure(script()) == Repetition(outcome="never", trials=MOST_TRIALS, failures=0)
 
 
 def test_one_healthy_trial_makes_it_flaky() -> None:
-    found = confirm(script(PASSES, then=FAILS))
+    found = repeat_failure(script(PASSES, then=FAILS))
     assert (found.outcome, found.failures, found.trials) == (
         "sometimes",
         ENOUGH_FAILURES,
@@ -48,12 +48,12 @@ def test_one_healthy_trial_makes_it_flaky() -> None:
 
 
 def test_one_failure_in_all_trials_is_enough() -> None:
-    found = confirm(script(*[PASSES] * (MOST_TRIALS - 1), FAILS))
+    found = repeat_failure(script(*[PASSES] * (MOST_TRIALS - 1), FAILS))
     assert (found.outcome, found.trials, found.failures) == ("sometimes", MOST_TRIALS, 1)
 
 
 def test_trials_that_the_infrastructure_lost_do_not_count() -> None:
-    found = confirm(script(LOST, FAILS, LOST, then=FAILS))
+    found = repeat_failure(script(LOST, FAILS, LOST, then=FAILS))
     assert (found.outcome, found.trials) == ("always", ALWAYS_AFTER)
 
 
@@ -64,17 +64,17 @@ def test_each_attempt_has_a_number_of_its_own() -> None:
         numbers.append(number)
         return LOST if number == 2 else FAILS
 
-    confirm(attempt)
+    repeat_failure(attempt)
     assert numbers == list(range(ALWAYS_AFTER + 1))
 
 
 def test_nothing_is_known_if_the_infrastructure_fails() -> None:
-    found = confirm(script(then=LOST))
-    assert found == Confirmation(outcome="unknown", trials=MOST_LOST, failures=0)
+    found = repeat_failure(script(then=LOST))
+    assert found == Repetition(outcome="unknown", trials=MOST_LOST, failures=0)
 
 
 def test_failures_before_the_infrastructure_failed_are_not_forgotten() -> None:
-    found = confirm(script(FAILS, PASSES, FAILS, then=LOST))
+    found = repeat_failure(script(FAILS, PASSES, FAILS, then=LOST))
     assert (found.outcome, found.trials, found.failures) == ("sometimes", 3, 2)
     assert found.repeats > 1
 
@@ -107,7 +107,7 @@ def test_repetitions_see_a_flaky_failure(rate: float) -> None:
     draw = random.Random(7)  # noqa: S311 - nothing secret
     missed = steps = 0
     while steps < 300:
-        found = confirm(lambda _: FAILS if draw.random() < rate else PASSES)
+        found = repeat_failure(lambda _: FAILS if draw.random() < rate else PASSES)
         if found.outcome == "sometimes":
             steps += 1
             missed += all(draw.random() >= rate for _ in range(found.repeats))

@@ -11,7 +11,7 @@ from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Accuracy, Provider
 from harness.core.fault import Fault
 from harness.core.verdict import Verdict
-from harness.triage import documented
+from harness.triage import documented_errors
 
 ALLOWED = 2.0**-11
 GRAPH = """<ir_version: 9, opset_import: ["" : 20]>
@@ -28,7 +28,7 @@ def allowing(monkeypatch: pytest.MonkeyPatch) -> None:
     def find(_name: str) -> Provider:
         return msgspec.structs.replace(cpu, accuracy=(entry,))
 
-    monkeypatch.setattr(documented, "find_provider", find)
+    monkeypatch.setattr(documented_errors, "find_provider", find)
 
 
 def triaged(triage: Callable[..., list[Fault]], op_type: str, factor: float) -> Fault:

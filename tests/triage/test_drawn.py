@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.fault import ReducedModel, Signature
 from harness.core.verdict import Verdict
-from harness.triage.drawn import NODES_SHOWN, TEXT_CHARS, drawn, fingerprint, shape_text
+from harness.triage.published_model import NODES_SHOWN, TEXT_CHARS, drawn, fingerprint, shape_text
 from harness.triage.subject import Subject
 
 SIGNATURE = Signature(verdict=Verdict.MISMATCH, message="first run")

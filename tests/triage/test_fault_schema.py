@@ -9,13 +9,13 @@ import pytest
 
 from harness.core.fault import (
     Condition,
-    Confirmation,
     Fault,
     Frame,
     GraphNode,
     Location,
     NativeCrash,
     ReducedModel,
+    Repetition,
     Signature,
     decode_fault,
     encode_fault,
@@ -32,7 +32,7 @@ WHOLE = Fault(
     provider="QNNExecutionProvider",
     representative="s/m[npu]",
     cells=("s/m[npu]",),
-    confirmation=Confirmation(outcome="sometimes", trials=20, failures=8, repeats=14),
+    confirmation=Repetition(outcome="sometimes", trials=20, failures=8, repeats=14),
     location=Location(nodes=("n",), op_types=("Relu",), exact=True, alone=True),
     reduced=ReducedModel(
         nodes=(GraphNode(name="n", op_type="Relu", guilty=True),),

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from harness.core.ended import Ended
+from harness.core.cell_end import CellEnd
 from harness.core.record import ModelContent, Record
 from harness.core.verdict import Phase, Verdict
 from harness.plan.target import Target
-from harness.triage.groups import failing_groups
+from harness.triage.failure_groups import failing_groups
 from tests.kit import cpu_record
 
 
@@ -17,7 +17,7 @@ def content(**ops: int) -> ModelContent:
 
 
 def failed(model: str, verdict: Verdict, message: str = "", **fields: Any) -> Record:
-    ended = Ended(how="raised", message=message) if message else None
+    ended = CellEnd(how="raised", message=message) if message else None
     return cpu_record(model, verdict=verdict, expected=False, ended=ended, **fields)
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.value import Sequence, tensor
-from harness.triage.distance import difference, distance
-from harness.triage.hand_over import OF_ERROR, limits_for_others, limits_of
+from harness.triage.distance import distance, why_wrong
+from harness.triage.hand_over import OF_ERROR, allowed_distances, limits_for_others
 
 RIGHT = np.linspace(1, 2, 16, dtype=np.float32)
 
@@ -24,7 +24,7 @@ def row(
 
 
 def limits(rows: Any, expected: Any, found: Any) -> dict[str, float]:
-    return dict(limits_of(tuple(rows), tuple(expected), tuple(found)))
+    return dict(allowed_distances(tuple(rows), tuple(expected), tuple(found)))
 
 
 @given(st.floats(4.0, 1e8), st.floats(1e-5, 10.0))
@@ -35,8 +35,8 @@ def test_a_limit_has_the_same_room_to_noise_and_to_the_error(rms: float, error: 
     noise = apart / rms
     assert limit / noise == pytest.approx(apart / limit)
     assert noise < limit < apart
-    assert difference(expected, found, limit)
-    assert not difference(expected, expected, limit)
+    assert why_wrong(expected, found, limit)
+    assert not why_wrong(expected, expected, limit)
 
 
 @pytest.mark.parametrize("rms", [0.0, 0.5, 1.0, 3.9])
@@ -56,8 +56,8 @@ def test_expected_zeros_have_a_limit_that_shows_the_fault() -> None:
     expected, found = tensor(np.zeros(16, np.float32)), tensor(RIGHT)
     limit = limits([row()], [("y", expected)], [("y", found)])["y"]
     assert math.isfinite(limit)
-    assert difference(expected, found, limit)
-    assert not difference(expected, expected, limit)
+    assert why_wrong(expected, found, limit)
+    assert not why_wrong(expected, expected, limit)
 
 
 def test_right_outputs_have_none() -> None:

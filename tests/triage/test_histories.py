@@ -12,7 +12,7 @@ from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
 from harness.corpus.fuzz_suite import fuzz_name
 from harness.fuzz.coverage import Coverage
-from harness.fuzz.state import State, write_state
+from harness.fuzz.fuzz_state import FuzzState, write_state
 from harness.triage import histories
 from harness.triage.histories import HISTORIES, Histories, History, earlier_of_all, write_histories
 from tests.kit import bare_record
@@ -65,7 +65,7 @@ def test_processes_of_long_ago_are_forgotten(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_cells_before_one_are_those_of_its_process(tmp_path: Path) -> None:
-    write_state(tmp_path, State(seed=SEED))
+    write_state(tmp_path, FuzzState(seed=SEED))
     cells = ((1, 10), (2, 11), (3, 12), (5, 14))
     lines = (
         History(target="gpu", pid=7, cells=cells),

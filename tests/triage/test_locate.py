@@ -18,12 +18,12 @@ from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.value import Value, tensor
 from harness.core.verdict import Verdict
-from harness.triage.budget import Budget
-from harness.triage.check import OUTPUTS, Match
+from harness.triage.failure_check import OUTPUTS, Match
 from harness.triage.lab import Seen
 from harness.triage.locate import Locator
 from harness.triage.net import Net, load
 from harness.triage.subject import Subject
+from harness.triage.time_budget import TimeBudget
 from tests.kit import cpu_record, placement_of
 
 Graph = Sequence[tuple[str, ...]]
@@ -107,11 +107,11 @@ def record(verdict: Verdict = Verdict.ERROR, **fields: Any) -> Record:
     return cpu_record("m", verdict=verdict, provider="AnyExecutionProvider", **fields)
 
 
-ENDLESS = Budget(None)
+ENDLESS = TimeBudget(None)
 
 
 def located(
-    subject: Subject, check: FakeCheck, values: Any = all_values, budget: Budget = ENDLESS
+    subject: Subject, check: FakeCheck, values: Any = all_values, budget: TimeBudget = ENDLESS
 ) -> Location:
     locator = Locator(load(subject), check, values, lambda _: None, budget)  # type: ignore[arg-type]
     (whole,) = check.matches([subject])
@@ -272,7 +272,7 @@ def test_each_step_is_told() -> None:
     graph = [("x",), ("t0",), ("t1",), ("t2",)]
     told: list[str] = []
     check = FakeCheck(record(), has("n2"))
-    locator = Locator(load(model_of(graph)), check, all_values, told.append, Budget(None))  # type: ignore[arg-type]
+    locator = Locator(load(model_of(graph)), check, all_values, told.append, TimeBudget(None))  # type: ignore[arg-type]
     (whole,) = check.matches([model_of(graph)])
     locator.locate(whole)
     assert told == ["locate: 4 nodes hold the failure", "locate: 2 nodes hold the failure"]
@@ -281,7 +281,7 @@ def test_each_step_is_told() -> None:
 def test_a_search_without_time_is_unfinished_and_tries_nothing_more() -> None:
     graph = [("x",), ("t0",), ("t1",), ("t2",)]
     check = FakeCheck(record(), has("n2"))
-    locator = Locator(load(model_of(graph)), check, all_values, lambda _: None, Budget(0))  # type: ignore[arg-type]
+    locator = Locator(load(model_of(graph)), check, all_values, lambda _: None, TimeBudget(0))  # type: ignore[arg-type]
     (whole,) = check.matches([model_of(graph)])
     location = locator.locate(whole).location
     assert location.nodes == ("n0", "n1", "n2", "n3")
@@ -292,7 +292,7 @@ def test_a_search_without_time_is_unfinished_and_tries_nothing_more() -> None:
 def test_the_part_that_fails_is_handed_on() -> None:
     graph = [("x",), ("t0", "x"), ("t1",)]
     check = FakeCheck(record(), has("n1"))
-    locator = Locator(load(model_of(graph)), check, all_values, lambda _: None, Budget(None))  # type: ignore[arg-type]
+    locator = Locator(load(model_of(graph)), check, all_values, lambda _: None, TimeBudget(None))  # type: ignore[arg-type]
     (whole,) = check.matches([model_of(graph)])
     part = locator.locate(whole).part
     assert part.subject is not None
@@ -309,7 +309,7 @@ def test_the_node_that_made_a_wrong_value_is_told_if_it_fails_later_in_another_w
     graph = [("x",), *((f"t{number}",) for number in range(9))]
     check = FakeCheck(record(), has(f"n{guilty}", "n8"), wrong=has(f"n{guilty}"))
     subject = model_of(graph)
-    locator = Locator(load(subject), check, all_values, lambda _: None, Budget(None))  # type: ignore[arg-type]
+    locator = Locator(load(subject), check, all_values, lambda _: None, TimeBudget(None))  # type: ignore[arg-type]
     (whole,) = check.matches([subject])
     found = locator.locate(whole)
     assert (found.location.nodes, found.location.exact) == ((f"n{guilty}",), True)
@@ -323,7 +323,7 @@ def test_the_node_that_made_a_wrong_value_is_told_if_it_fails_later_in_another_w
 def test_without_time_a_set_is_told_that_holds_the_failure() -> None:
     graph = [("x",), *((f"t{number}",) for number in range(9))]
     check = FakeCheck(record(), has("n3"))
-    location = located(model_of(graph), check, budget=Budget(0))
+    location = located(model_of(graph), check, budget=TimeBudget(0))
     assert len(location.nodes) == 10
     assert not location.exact
     assert not location.fused  # nobody tried whether they fail apart

@@ -183,4 +183,4 @@ def test_signals_have_the_names_of_verdicts() -> None:
 def test_two_of_the_longest_blocks_fit_into_what_is_kept() -> None:
     longest = block.frame_line(63, block.FrameText("l" * 1000, (1 << 64) - 1, "f" * 1000, is_guess=True))
     first = block.first_line("SIGSEGV", 1, (1 << 64) - 1, "t" * 1000)
-    assert 2 * (block.MOST_BYTES + len(longest) + len(first) + len(block.END)) < 16384
+    assert 2 * (block.MOST_BLOCK_BYTES + len(longest) + len(first) + len(block.END)) < 16384

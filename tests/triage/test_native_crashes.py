@@ -15,7 +15,7 @@ import pytest
 
 from harness import agent
 from harness.agent.native_stack.block import JIT, NOWHERE
-from harness.agent.native_stack.start import ON, UNAVAILABLE
+from harness.agent.native_stack.start import ON, UNAVAILABLE_PREFIX
 from harness.core.fault import NativeCrash
 from harness.core.verdict import Verdict
 from harness.engine.events import Event, Finished, TargetReady
@@ -322,7 +322,7 @@ def test_a_process_that_another_one_traces_is_told_to_be_unavailable(die: Callab
     death = die(
         "os.abort()",
         before=occupy,
-        state=f"{UNAVAILABLE}the system refuses ptrace: Operation not permitted",
+        state=f"{UNAVAILABLE_PREFIX}the system refuses ptrace: Operation not permitted",
     )
     assert (death.signal, death.printed) == ("SIGABRT", "")
 

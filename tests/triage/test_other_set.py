@@ -11,15 +11,15 @@ from harness.core.fault import Signature
 from harness.core.value import NamedValues, Tensor, tensor
 from harness.core.verdict import Phase, Verdict
 from harness.triage.hand_over import other_set
-from harness.triage.signature import FIRST_RUN, OTHER_INPUTS
+from harness.triage.session_use import REPEATED_RUNS, RUNS, THREADS_FIGURE
+from harness.triage.signature import AT_FIRST_RUN, AT_OTHER_INPUTS
 from harness.triage.subject import Subject
-from harness.triage.usage import REPEATED_RUNS, RUNS, THREADS
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 GOLDEN = (("y", tensor(X)),)
 ERROR = Signature(verdict=Verdict.ERROR, phase=Phase.RUN)
-STALE = Signature(verdict=Verdict.MISMATCH, message=OTHER_INPUTS)
-WRONG = Signature(verdict=Verdict.MISMATCH, message=FIRST_RUN)
+STALE = Signature(verdict=Verdict.MISMATCH, message=AT_OTHER_INPUTS)
+WRONG = Signature(verdict=Verdict.MISMATCH, message=AT_FIRST_RUN)
 
 
 def subject(array: Any = X) -> Subject:
@@ -39,7 +39,7 @@ def check(signature: Signature, axes: dict[str, str], golden: NamedValues | None
         (STALE, {}),
         (ERROR, {REPEATED_RUNS: "2"}),
         (ERROR, {"scenario": "from_bytes", REPEATED_RUNS: "2"}),
-        (WRONG, {"scenario": "concurrent", THREADS: "2", RUNS: "1"}),
+        (WRONG, {"scenario": "concurrent", THREADS_FIGURE: "2", RUNS: "1"}),
     ],
 )
 def test_other_inputs_are_those_of_the_agent(signature: Signature, axes: dict[str, str]) -> None:

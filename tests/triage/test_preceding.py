@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from harness.core.record import ProcessState, Record
 from harness.triage import preceding as module
-from harness.triage.budget import Budget
 from harness.triage.preceding import (
     EARLIER,
     MOST_NEEDED,
@@ -19,6 +18,7 @@ from harness.triage.preceding import (
     Reruns,
     earlier_cells,
 )
+from harness.triage.time_budget import TimeBudget
 from tests.kit import cpu_record
 
 
@@ -46,11 +46,11 @@ def found(
     monkeypatch: pytest.MonkeyPatch,
     records: list[Record],
     needed: Collection[str],
-    budget: Budget | None = None,
+    budget: TimeBudget | None = None,
 ) -> tuple[list[str], FakeRerun]:
     fake = FakeRerun(needed)
     monkeypatch.setattr(module, "rerun", fake)
-    reruns = Reruns(None, {}, records[-1], lambda _: records[:-1], budget or Budget(None))  # type: ignore[arg-type]
+    reruns = Reruns(None, {}, records[-1], lambda _: records[:-1], budget or TimeBudget(None))  # type: ignore[arg-type]
     result = reruns.preceding()
     return [one.record.model for one in result], fake
 
@@ -97,7 +97,7 @@ def test_without_earlier_cells_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_spent_budget_ends_the_search_with_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    names, fake = found(monkeypatch, cells(64), {"m3", "m40"}, Budget(0))
+    names, fake = found(monkeypatch, cells(64), {"m3", "m40"}, TimeBudget(0))
     assert {"m3", "m40"} <= set(names)
     assert len(fake.tried) <= 3
 

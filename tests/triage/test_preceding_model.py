@@ -11,9 +11,9 @@ import pytest
 
 from harness.core.fault import Fault
 from harness.core.value import Tensor, tensor
-from harness.triage.budget import Budget
 from harness.triage.preceding_model import with_smaller_preceding
 from harness.triage.subject import Subject
+from harness.triage.time_budget import TimeBudget
 from tests.triage.planted_faults import chain, deep
 
 Nodes = list[tuple[str, list[str], list[str], dict[str, Any]]]
@@ -43,10 +43,10 @@ def before() -> Subject:
     return Subject(model=deep().SerializeToString(), inputs=(("x", tensor(np.ones((2, 8), np.float32))),))
 
 
-def smaller(check: AfterCheck, failing: Subject, budget: Budget | None = None) -> Any:
+def smaller(check: AfterCheck, failing: Subject, budget: TimeBudget | None = None) -> Any:
     match = SimpleNamespace(fails=True, by_noise=True)
     start: Any = SimpleNamespace(subject=failing, match=match)
-    return with_smaller_preceding(start, check, budget or Budget(None), lambda _: None)  # type: ignore[arg-type]
+    return with_smaller_preceding(start, check, budget or TimeBudget(None), lambda _: None)  # type: ignore[arg-type]
 
 
 def test_each_preceding_model_is_reduced(before: Subject) -> None:
@@ -62,7 +62,7 @@ def test_each_preceding_model_is_reduced(before: Subject) -> None:
 
 def test_without_time_they_stay(before: Subject) -> None:
     check = AfterCheck(after=(before,), needed=("Tanh",))
-    assert smaller(check, before, Budget(0)).after == (before,)
+    assert smaller(check, before, TimeBudget(0)).after == (before,)
 
 
 @pytest.mark.long

@@ -7,7 +7,6 @@ import pytest
 
 from harness.core.fault import (
     Condition,
-    Confirmation,
     Fault,
     Frame,
     GraphNode,
@@ -15,6 +14,7 @@ from harness.core.fault import (
     Location,
     NativeCrash,
     ReducedModel,
+    Repetition,
     Signature,
     Usage,
 )
@@ -22,7 +22,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.verdict import Phase, Verdict
 from harness.triage.sentence import CHARS, sentence_of
 from harness.triage.showing import Showing
-from harness.triage.signature import OTHER_INPUTS
+from harness.triage.signature import AT_OTHER_INPUTS
 
 RESIZE = GraphNode(
     name="r",
@@ -53,7 +53,7 @@ def fault_of(signature: Signature = MISMATCH, *nodes: GraphNode, **more: Any) ->
         "library": "2.7.0",
         "representative": "zoo/m[npu]",
         "cells": ("zoo/m[npu]",),
-        "confirmation": Confirmation(outcome="always", trials=5, failures=5),
+        "confirmation": Repetition(outcome="always", trials=5, failures=5),
         "reduced": reduced,
     }
     return Fault(signature=signature, **(usual | more))
@@ -132,13 +132,13 @@ SENTENCES = {
         ),
     ),
     "stale": (
-        fault_of(Signature(verdict=Verdict.MISMATCH, message=OTHER_INPUTS)),
+        fault_of(Signature(verdict=Verdict.MISMATCH, message=AT_OTHER_INPUTS)),
         None,
         "",
         f"QNN 2.7.0 computes {WHAT} wrongly for other inputs in the same session.",
     ),
     "another shape for other inputs": (
-        fault_of(Signature(verdict=Verdict.SHAPE_MISMATCH, message=OTHER_INPUTS)),
+        fault_of(Signature(verdict=Verdict.SHAPE_MISMATCH, message=AT_OTHER_INPUTS)),
         None,
         "",
         f"QNN 2.7.0 gives an output of {WHAT} another shape for other inputs in the same session.",
@@ -152,7 +152,7 @@ SENTENCES = {
     "unsteady": (
         fault_of(
             ended(Verdict.NONDETERMINISTIC),
-            confirmation=Confirmation(outcome="sometimes", trials=20, failures=8, repeats=14),
+            confirmation=Repetition(outcome="sometimes", trials=20, failures=8, repeats=14),
         ),
         ROW,
         "",

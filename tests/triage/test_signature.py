@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.core.cause import plain_cause
-from harness.core.ended import Ended
+from harness.core.cell_end import CellEnd
 from harness.core.facts import OtherCheck
 from harness.core.output_metrics import OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
 from harness.triage.signature import (
-    FIRST_RUN,
-    OTHER_INPUTS,
-    SECOND_RUN,
+    AT_FIRST_RUN,
+    AT_OTHER_INPUTS,
+    AT_SECOND_RUN,
     named_operator,
     names_of,
     signature_of,
@@ -53,7 +53,7 @@ def ran(**fields: Any) -> Record:
 
 def test_an_error_keeps_its_phase_and_words() -> None:
     record = cpu_record(
-        "m", phase=Phase.RUN, ended=Ended(how="raised", message="no kernel 'Relu' for node 'a/Relu_7'")
+        "m", phase=Phase.RUN, ended=CellEnd(how="raised", message="no kernel 'Relu' for node 'a/Relu_7'")
     )
     found = signature(record, "a/Relu_7")
     assert (found.verdict, found.phase, found.message) == (
@@ -66,17 +66,19 @@ def test_an_error_keeps_its_phase_and_words() -> None:
 def test_the_same_error_of_another_node_is_the_same() -> None:
     def error(name: str, number: int) -> Any:
         message = f"node '{name}' at 0x{number:x}: size {number} (in /tmp/x{number}/k.cc:{number})"
-        return signature(cpu_record("m", phase=Phase.RUN, ended=Ended(how="raised", message=message)), name)
+        return signature(cpu_record("m", phase=Phase.RUN, ended=CellEnd(how="raised", message=message)), name)
 
     assert error("first", 17) == error("second", 40961)
     assert error("first", 17) != signature(
-        cpu_record("m", phase=Phase.RUN, ended=Ended(how="raised", message="size"))
+        cpu_record("m", phase=Phase.RUN, ended=CellEnd(how="raised", message="size"))
     )
 
 
 def test_of_a_crash_the_signal_counts_and_no_message() -> None:
     def crash(cause: str, message: str, phase: Phase = Phase.RUN) -> Any:
-        return signature(cpu_record("m", phase=phase, cause=cause, ended=Ended(how="died", message=message)))
+        return signature(
+            cpu_record("m", phase=phase, cause=cause, ended=CellEnd(how="died", message=message))
+        )
 
     assert crash("SIGSEGV", "died") == crash("SIGSEGV", "other words")
     assert crash("SIGSEGV", "died") != crash("SIGABRT", "died")
@@ -84,15 +86,15 @@ def test_of_a_crash_the_signal_counts_and_no_message() -> None:
 
 
 def test_a_hang_is_no_crash() -> None:
-    hang = signature(cpu_record("m", phase=Phase.RUN, ended=Ended(how="hung", message="60 s")))
+    hang = signature(cpu_record("m", phase=Phase.RUN, ended=CellEnd(how="hung", message="60 s")))
     assert (hang.verdict, hang.message) == (Verdict.HANG, "")
 
 
 def test_wrong_values_keep_the_run_that_shows_them() -> None:
-    assert signature(ran(outputs=(BAD,))).message == FIRST_RUN
-    assert signature(ran(again=(BAD,))).message == SECOND_RUN
+    assert signature(ran(outputs=(BAD,))).message == AT_FIRST_RUN
+    assert signature(ran(again=(BAD,))).message == AT_SECOND_RUN
     other = signature(ran(other=(BAD,)))
-    assert (other.verdict, other.message) == (Verdict.MISMATCH, OTHER_INPUTS)
+    assert (other.verdict, other.message) == (Verdict.MISMATCH, AT_OTHER_INPUTS)
     assert signature(ran()).verdict is Verdict.PASS
 
 
@@ -109,7 +111,7 @@ def test_of_any_verdict_about_outputs_it_counts_whether_only_other_inputs_show_i
 ) -> None:
     bad = msgspec.structs.replace(BAD, details=OutputDetails(message="differs", **details))
     other = signature(ran(other=(bad,), other_check=OtherCheck()))
-    assert (other.verdict, other.message) == (verdict, OTHER_INPUTS)
+    assert (other.verdict, other.message) == (verdict, AT_OTHER_INPUTS)
     assert signature(ran(outputs=(bad,))) != other
 
 

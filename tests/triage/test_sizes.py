@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.triage.sizes import words_of_sizes
+from harness.triage.size_words import words_of_sizes
 
 
 @pytest.mark.parametrize(

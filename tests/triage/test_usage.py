@@ -15,29 +15,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.fault import Confirmation, Fault, Signature, Usage
+from harness.core.fault import Fault, Repetition, Signature, Usage
 from harness.core.verdict import Phase, Verdict
-from harness.triage.budget import Budget
-from harness.triage.lab import Axes
-from harness.triage.signature import FIRST_RUN, SECOND_RUN
-from harness.triage.usage import (
+from harness.triage.lab import CellAxes
+from harness.triage.session_use import (
     ONCE,
     REPEATED_RUNS,
     RUNS,
     SESSIONS,
-    THREADS,
+    THREADS_FIGURE,
     least_usage,
     needed_usage,
-    plain,
+    plain_axes,
     usage_of,
 )
+from harness.triage.signature import AT_FIRST_RUN, AT_SECOND_RUN
+from harness.triage.time_budget import TimeBudget
 from tests.triage.planted_faults import chain, only
 
 PLANTED = Path(__file__).parent / "planted_onnxruntime"
-ALWAYS = Confirmation(outcome="always", trials=5, failures=5)
+ALWAYS = Repetition(outcome="always", trials=5, failures=5)
 ERROR = Signature(verdict=Verdict.ERROR, phase=Phase.RUN)
 PATIENT = {"timeouts_s": {"create": 60, "run": 60}}
-CONCURRENT = {"scenario": "concurrent", RUNS: "25", THREADS: "4"}
+CONCURRENT = {"scenario": "concurrent", RUNS: "25", THREADS_FIGURE: "4"}
 
 TriagePlanted = Callable[..., list[Fault]]
 
@@ -45,11 +45,11 @@ TriagePlanted = Callable[..., list[Fault]]
 class UsedCheck(msgspec.Struct, frozen=True, kw_only=True):
     """Fails as a function of its axes says; counts what was tried."""
 
-    axes: Axes
+    axes: CellAxes
     fresh: bool = True
     fails: Callable[[dict[str, str]], bool]
     signature: Signature = ERROR
-    tried: list[Axes] = msgspec.field(default_factory=list)
+    tried: list[CellAxes] = msgspec.field(default_factory=list)
 
     @property
     def lab(self) -> Any:
@@ -74,16 +74,16 @@ def needed(check: Any) -> Any:
     return needed_usage(None, check)  # type: ignore[arg-type]
 
 
-def least(check: Any, confirmation: Confirmation = ALWAYS, budget_s: float | None = None) -> Any:
-    return least_usage(None, check, confirmation, Budget(budget_s))  # type: ignore[arg-type]
+def least(check: Any, confirmation: Repetition = ALWAYS, budget_s: float | None = None) -> Any:
+    return least_usage(None, check, confirmation, TimeBudget(budget_s))  # type: ignore[arg-type]
 
 
 @given(st.integers(1, 60), st.integers(1, 400), st.data())
 def test_the_least_threads_and_runs_are_found(threads: int, runs: int, data: st.DataObject) -> None:
     given_threads, given_runs = data.draw(st.integers(threads, 64)), data.draw(st.integers(runs, 500))
     check = used(
-        lambda axes: int(axes[THREADS]) >= threads and int(axes[RUNS]) >= runs,
-        {"scenario": "concurrent", THREADS: str(given_threads), RUNS: str(given_runs)},
+        lambda axes: int(axes[THREADS_FIGURE]) >= threads and int(axes[RUNS]) >= runs,
+        {"scenario": "concurrent", THREADS_FIGURE: str(given_threads), RUNS: str(given_runs)},
     )
     found = least(check)
     assert usage_of(found.axes) == Usage(threads=threads, runs=runs)
@@ -104,7 +104,7 @@ def test_figures_with_which_a_failure_is_rarer_are_not_taken() -> None:
 
 
 def test_a_flaky_failure_may_stay_as_flaky() -> None:
-    known = Confirmation(outcome="sometimes", trials=20, failures=8, repeats=20)
+    known = Repetition(outcome="sometimes", trials=20, failures=8, repeats=20)
     results = iter([False, False, True] * 1000)
     check = used(
         lambda axes: int(axes[SESSIONS]) >= 3 and next(results), {"scenario": "sessions", SESSIONS: "9"}
@@ -136,8 +136,8 @@ def test_only_trials_that_count_sessions_need_fresh_processes() -> None:
         (ERROR, {}, Usage(runs=2), 2),
         (ERROR, {REPEATED_RUNS: "9"}, Usage(runs=9), 1),
         (Signature(verdict=Verdict.ERROR, phase=Phase.CREATE), {}, None, 0),
-        (Signature(verdict=Verdict.NONDETERMINISTIC, message=SECOND_RUN), {}, Usage(runs=2), 1),
-        (Signature(verdict=Verdict.MISMATCH, message=FIRST_RUN), {REPEATED_RUNS: "9"}, None, 0),
+        (Signature(verdict=Verdict.NONDETERMINISTIC, message=AT_SECOND_RUN), {}, Usage(runs=2), 1),
+        (Signature(verdict=Verdict.MISMATCH, message=AT_FIRST_RUN), {REPEATED_RUNS: "9"}, None, 0),
     ],
 )
 def test_further_runs_stay_if_the_failure_needs_them(
@@ -149,7 +149,7 @@ def test_further_runs_stay_if_the_failure_needs_them(
 
 
 def test_a_failure_of_a_late_run_keeps_as_many_as_a_small_model_has() -> None:
-    seldom = Signature(verdict=Verdict.NONDETERMINISTIC, message=SECOND_RUN)
+    seldom = Signature(verdict=Verdict.NONDETERMINISTIC, message=AT_SECOND_RUN)
     check = used(lambda axes: int(axes.get(REPEATED_RUNS, 10)) > 6, {}, signature=seldom)
     assert usage_of(needed(check).axes) == Usage(runs=10)
 
@@ -162,7 +162,7 @@ def test_one_run_is_enough_for_a_failure_of_the_first_one() -> None:
 
 def test_a_plain_session_has_no_figures() -> None:
     axes = tuple(sorted({**CONCURRENT, "graph_optimization": "basic"}.items()))
-    assert plain(axes) == (("graph_optimization", "basic"), ("scenario", "plain"))
+    assert plain_axes(axes) == (("graph_optimization", "basic"), ("scenario", "plain"))
 
 
 @pytest.mark.parametrize(
@@ -236,7 +236,7 @@ def test_a_scenario_is_reduced_and_played_by_the_bundle(
     bundle = tmp_path / "triage" / fault.bundle
     axes = json.loads((bundle / "manifest.json").read_text("utf-8"))["axes"]
     assert axes["scenario"] == fault.scenario
-    assert {int(axes[one]) for one in (THREADS, RUNS, SESSIONS) if one in axes} == set(usage.values())
+    assert {int(axes[one]) for one in (THREADS_FIGURE, RUNS, SESSIONS) if one in axes} == set(usage.values())
     assert "FAULT THERE" in reproduce(bundle, PLANTED)
     assert "FAULT GONE" in reproduce(bundle)
 

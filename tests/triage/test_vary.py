@@ -16,8 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.fault import Condition
 from harness.core.value import Sequence, Tensor, tensor
+from harness.triage.session_use import with_axes
 from harness.triage.subject import Subject
-from harness.triage.usage import with_axes
 from harness.triage.vary import LEVELS, Variation, chosen, model_variations, session_variations
 
 ort: Any = pytest.importorskip("onnxruntime")

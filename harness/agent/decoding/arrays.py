@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.tensor_files import contents
+from harness.agent.target_errors import UnsupportedError
+from harness.agent.tensor_files import array_bytes
 from harness.agent.wire import NARROW, to_feed
 
 _STORED = {8: np.uint8, 16: np.uint16}
 _SEVEN = {"bfloat16": 0x40E0}  # the bits of 7.0
 
 
-class Array:
+class OnnxArray:
     """A tensor of an ONNX element type; its values are of numpy's type, or integers of the type's width."""
 
     def __init__(self, dtype: str, values: Any) -> None:
@@ -30,26 +30,26 @@ class Array:
         shape: tuple[int, ...] = self.values.shape
         return shape
 
-    def like(self, values: Any) -> Array:
+    def like(self, values: Any) -> OnnxArray:
         """Return other elements of the same type."""
-        return Array(self.dtype, values)
+        return OnnxArray(self.dtype, values)
 
-    def cut(self, axis: int, start: int, end: int) -> Array:
+    def cut(self, axis: int, start: int, end: int) -> OnnxArray:
         """Return the elements from ``start`` to ``end`` along an axis."""
         return self.like(self.values[(slice(None),) * axis + (slice(start, end),)])
 
-    def take(self, axis: int, places: Any) -> Array:
+    def take(self, axis: int, places: Any) -> OnnxArray:
         """Return the elements at some places of an axis."""
         return self.like(np.take(self.values, places, axis))
 
-    def full(self, axis: int, length: int) -> Array:
+    def full(self, axis: int, length: int) -> OnnxArray:
         """Return an array of that length along an axis, with each element 7, which makes a read visible."""
         shape = list(self.shape)
         shape[axis] = length
         seven = _SEVEN.get(self.dtype, 7)
         return self.like(np.full(shape, seven, self.values.dtype))
 
-    def extended(self, axis: int, length: int) -> Array:
+    def extended(self, axis: int, length: int) -> OnnxArray:
         """Return an array of that length along an axis, extended by zeros."""
         shape = list(self.shape)
         shape[axis] = length - shape[axis]
@@ -70,10 +70,10 @@ class Array:
     def wire(self) -> dict[str, Any]:
         """Return it in wire form."""
         values = np.ascontiguousarray(self.values)
-        return {"dtype": self.dtype, "shape": list(self.shape), "data": contents(values)}
+        return {"dtype": self.dtype, "shape": list(self.shape), "data": array_bytes(values)}
 
 
-def array_of(wire: Any) -> Array:
+def array_of(wire: Any) -> OnnxArray:
     """Return a tensor in wire form as an array with its own memory.
 
     Raises:
@@ -85,9 +85,9 @@ def array_of(wire: Any) -> Array:
         raise UnsupportedError("a cache of %s cannot be cut and joined" % (dtype or "no tensor"))
     stored = _STORED[bits] if dtype in NARROW else np.dtype(dtype)
     data = getattr(wire["data"], "view", wire["data"])
-    return Array(dtype, np.frombuffer(data, stored).reshape(wire["shape"]).copy())
+    return OnnxArray(dtype, np.frombuffer(data, stored).reshape(wire["shape"]).copy())
 
 
-def joined(parts: list[Array], axis: int) -> Array:
+def joined(parts: list[OnnxArray], axis: int) -> OnnxArray:
     """Return arrays of one type, joined."""
     return parts[0].like(np.concatenate([part.values for part in parts], axis))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.agent.decoding.steps import OtherShapeError, Steps
-from harness.agent.decoding.text import Text
+from harness.agent.decoding.steps import OtherShapeError, SessionSteps
+from harness.agent.decoding.text_columns import ColumnTexts
 from harness.agent.job_run import JobRun
 
 
@@ -17,13 +17,13 @@ def chosen_tokens(job_run: JobRun) -> list[int]:
     """
     generate = job_run.job["generate"]
     play = generate["plays"][0]
-    text = Text(generate, play, job_run.job["data_sets"][0])
+    text = ColumnTexts(generate, play, job_run.job["data_sets"][0])
     rows = text.rows
     count = min(generate["new_tokens"], text.length - 1)
     layout = np.arange(text.length, dtype=np.int64)
     text.layout = np.broadcast_to(layout, (rows, text.length))
     tokens = text.given[text.decoder["tokens"]]
-    steps = Steps(job_run, text)
+    steps = SessionSteps(job_run, text)
     cache, start, end = text.empty, 0, text.length - count
     found: list[int] = []
     for _ in range(count):

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.decoding.arrays import Array
-from harness.agent.decoding.steps import Results, Steps
-from harness.agent.decoding.text import Cache, Text
+from harness.agent.decoding.arrays import OnnxArray
+from harness.agent.decoding.steps import SessionSteps, StepResults
+from harness.agent.decoding.text_columns import Cache, ColumnTexts
 from harness.agent.job_run import JobRun
-from harness.agent.latency import measure
-from harness.agent.text import clean
+from harness.agent.latency_runs import time_runs
+from harness.agent.safe_text import clean
 
 BATCHES = (1, 2, 4)
 """Batch sizes for which decode is timed, if the model's batch is free."""
@@ -37,7 +37,7 @@ def speed_of(job_run: JobRun) -> dict[str, Any]:
         found["first_token_ms"].append((prompt, _median_ms(job_run, step)))
     for rows in BATCHES if _is_free(generate) else BATCHES[:1]:
         text = _text(generate, inputs, rows)
-        steps = Steps(job_run, text)
+        steps = SessionSteps(job_run, text)
         try:
             step = _last_step(steps, length)
         except Exception as error:
@@ -52,7 +52,7 @@ def speed_of(job_run: JobRun) -> dict[str, Any]:
     return found
 
 
-def _last_step(steps: Steps, length: int) -> Callable[[], list[Any]]:
+def _last_step(steps: SessionSteps, length: int) -> Callable[[], list[Any]]:
     """Return the step to the last position, after it and the previous steps have run."""
     text = steps.text
     cache = steps.cache_of(steps.run(text.feeds(0, length - 1, text.empty)))
@@ -76,9 +76,9 @@ def _is_free(generate: dict[str, Any]) -> bool:
     return generate["decoder"]["tokens"] in generate["batch_axes"]
 
 
-def _text(generate: dict[str, Any], inputs: list[Any], rows: int) -> Text:
+def _text(generate: dict[str, Any], inputs: list[Any], rows: int) -> ColumnTexts:
     """Return the first play's text, repeated for a batch of so many rows; a fixed batch stays."""
-    text = Text(generate, generate["plays"][0], inputs)
+    text = ColumnTexts(generate, generate["plays"][0], inputs)
     if _is_free(generate):
         text.given = {
             name: array.take(text.axes[name], np.arange(rows) % array.shape[text.axes[name]])
@@ -91,20 +91,20 @@ def _text(generate: dict[str, Any], inputs: list[Any], rows: int) -> Text:
     return text
 
 
-def _step(job_run: JobRun, text: Text, start: int, end: int, cache: Cache) -> Callable[[], list[Any]]:
+def _step(job_run: JobRun, text: ColumnTexts, start: int, end: int, cache: Cache) -> Callable[[], list[Any]]:
     step: Callable[[], list[Any]] = job_run.runner.step(text.feeds(start, end, cache))
     return step
 
 
 def _median_ms(job_run: JobRun, step: Callable[[], list[Any]]) -> float:
-    facts, _ = measure(step, job_run.stopwatch.settings, job_run.enter)
+    facts, _ = time_runs(step, job_run.stopwatch.settings, job_run.enter)
     return float(np.median(facts["samples_ns"]) / 1e6)
 
 
-def _mib(steps: Steps, outputs: list[Any]) -> float:
+def _mib(steps: SessionSteps, outputs: list[Any]) -> float:
     """Return the size of the cache in the outputs of a step."""
     wires = steps.job_run.runner.in_wire_form(outputs)
-    named: Results = steps.judged_of(wires)
-    caches: list[Array] = list(steps.cache_of(named).values())
+    named: StepResults = steps.judged_of(wires)
+    caches: list[OnnxArray] = list(steps.cache_of(named).values())
     nbytes: int = sum(array.values.nbytes for array in caches)
     return round(nbytes / _MIB, 6)

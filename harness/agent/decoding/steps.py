@@ -6,32 +6,32 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from harness.agent.decoding.arrays import Array, array_of, joined
-from harness.agent.decoding.text import Cache, Text
+from harness.agent.decoding.arrays import OnnxArray, array_of, joined
+from harness.agent.decoding.text_columns import Cache, ColumnTexts
 from harness.agent.job_run import JobRun
 from harness.agent.system import elapsed_ms
 
-Results = dict[str, Array]
+StepResults = dict[str, OnnxArray]
 """Output -> its tensor."""
 
 
 class OtherShapeError(Exception):
     """A step gave an output of another shape than its inputs require; the error has all of its outputs."""
 
-    def __init__(self, results: Results) -> None:
+    def __init__(self, results: StepResults) -> None:
         super().__init__("outputs of other shapes")
         self.results = results
 
 
-class Steps:
+class SessionSteps:
     """Runs a session step by step."""
 
-    def __init__(self, job_run: JobRun, text: Text) -> None:
+    def __init__(self, job_run: JobRun, text: ColumnTexts) -> None:
         self.job_run = job_run
         self.text = text
         self.runs = 0
 
-    def run(self, feeds: dict[str, Any]) -> Results:
+    def run(self, feeds: dict[str, Any]) -> StepResults:
         """Run once, as a separate phase: the time limit applies to one step."""
         self.job_run.enter("run")
         started = time.perf_counter()
@@ -40,12 +40,12 @@ class Steps:
         self.runs += 1
         return self.judged_of(wires)
 
-    def judged_of(self, wires: list[Any]) -> Results:
+    def judged_of(self, wires: list[Any]) -> StepResults:
         """Return the outputs that are compared, from all outputs of a run in wire form."""
         named = zip(self.job_run.runner.names, wires)
         return {name: array_of(wire) for name, wire in named if name in self.text.judged}
 
-    def carried(self, play: dict[str, Any], turns: Sequence[slice] = (slice(None),)) -> list[Results]:
+    def carried(self, play: dict[str, Any], turns: Sequence[slice] = (slice(None),)) -> list[StepResults]:
         """Play with the cache of each step in the next one; return the logits and the last cache.
 
         The rows in each part of ``turns`` are played alternately, one step each, and each part has its own
@@ -53,8 +53,8 @@ class Steps:
         """
         empty = self.text.empty.items()
         caches = [{name: self.text.of_rows(name, array, rows) for name, array in empty} for rows in turns]
-        parts: list[list[Array]] = [[] for _ in turns]
-        last: list[Results] = [{} for _ in turns]
+        parts: list[list[OnnxArray]] = [[] for _ in turns]
+        last: list[StepResults] = [{} for _ in turns]
         start = 0
         for end in play["ends"]:
             for number, rows in enumerate(turns):
@@ -80,7 +80,7 @@ class Steps:
             for name, array in self.cache_of(results).items()
         }
 
-    def uncached(self, play: dict[str, Any]) -> Results:
+    def uncached(self, play: dict[str, Any]) -> StepResults:
         """Play with the whole text so far in each step, and an empty cache."""
         parts, start, results = [], 0, {}
         for end in play["ends"]:
@@ -90,11 +90,11 @@ class Steps:
             start = end
         return self._whole(parts, results)
 
-    def cache_of(self, results: Results) -> Cache:
+    def cache_of(self, results: StepResults) -> Cache:
         """Return the cache for the next step."""
         return {name: results[pair["present"]] for name, pair in self.text.pasts.items()}
 
-    def check(self, results: Results, start: int, end: int, past: int) -> None:
+    def check(self, results: StepResults, start: int, end: int, past: int) -> None:
         """Check that a step gave logits for each of its columns, and the cache of all columns so far.
 
         Raises:
@@ -110,6 +110,6 @@ class Steps:
             self.job_run.facts["other_shape"] = "columns %d to %d" % (start, end - 1)
             raise OtherShapeError(results)
 
-    def _whole(self, parts: list[Array], results: Results) -> Results:
+    def _whole(self, parts: list[OnnxArray], results: StepResults) -> StepResults:
         """Return the outputs of all columns: the logits of all steps, and the cache of the last one."""
         return {**results, self.text.decoder["logits"]: joined(parts, 1)}

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.program import Program
-from harness.agent.float64.scope import Scope, Value
+from harness.agent.float64.program import NodeProgram
+from harness.agent.float64.scope import Scope, ScopeValue
+from harness.agent.target_errors import UnsupportedError
 
 _FIRST_SCAN = 9
 """Scan of opset 8 has batches."""
@@ -21,17 +21,17 @@ def key_of(named: Any) -> tuple[str, str, str]:
     return (domain, name, getattr(named, "overload", ""))
 
 
-def call(step: Any, given: list[Value], scope: Scope, function: Any) -> list[Value]:
+def call(step: Any, given: list[ScopeValue], scope: Scope, function: Any) -> list[ScopeValue]:
     """Call a function of the model."""
     if "" not in step.programs:
         attributes = {one.name: one for one in function.attribute_proto}
         attributes.update({one.name: one for one in step.node.proto.attribute})
         nodes = [_bound(node, attributes) for node in function.node]
-        step.programs[""] = Program.of_function(function, nodes, step.operators)
+        step.programs[""] = NodeProgram.of_function(function, nodes, step.operators)
     program = step.programs[""]
     values = dict(zip(program.inputs, given))
-    values.update({name: Value(None, "") for name in program.inputs[len(given) :]})
-    found: list[Value] = program.run(values, None, scope.budget)
+    values.update({name: ScopeValue(None, "") for name in program.inputs[len(given) :]})
+    found: list[ScopeValue] = program.run(values, None, scope.budget)
     return found
 
 
@@ -57,23 +57,23 @@ def _bound(proto: Any, attributes: dict[str, Any]) -> Any:
     return node
 
 
-def branch(step: Any, given: list[Value], scope: Scope) -> list[Value]:
+def branch(step: Any, given: list[ScopeValue], scope: Scope) -> list[ScopeValue]:
     """If."""
     chosen = "then_branch" if given[0].data.reshape(-1)[0] else "else_branch"
-    found: list[Value] = step.body(chosen).run({}, scope)
+    found: list[ScopeValue] = step.body(chosen).run({}, scope)
     return found
 
 
-def loop(step: Any, given: list[Value], scope: Scope) -> list[Value]:
+def loop(step: Any, given: list[ScopeValue], scope: Scope) -> list[ScopeValue]:
     """Loop."""
     body = step.body("body")
     most = None if given[0].data is None else int(given[0].data.reshape(-1)[0])
     goes = given[1].data is None or bool(given[1].data.reshape(-1)[0])
     carried = given[2:]
-    gathered: list[list[Value]] = [[] for _ in body.outputs[1 + len(carried) :]]
+    gathered: list[list[ScopeValue]] = [[] for _ in body.outputs[1 + len(carried) :]]
     trip = 0
     while goes and (most is None or trip < most):
-        values = [Value(np.array(trip, np.int64), "int64"), Value(np.array(goes), "bool"), *carried]
+        values = [ScopeValue(np.array(trip, np.int64), "int64"), ScopeValue(np.array(goes), "bool"), *carried]
         found = body.run(dict(zip(body.inputs, values)), scope)
         goes = bool(found[0].data.reshape(-1)[0])
         carried = found[1 : 1 + len(carried)]
@@ -84,13 +84,13 @@ def loop(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     return [*carried, *map(_stacked, gathered)]
 
 
-def _stacked(rows: list[Value], axis: int = 0) -> Value:
+def _stacked(rows: list[ScopeValue], axis: int = 0) -> ScopeValue:
     if not rows:
         raise UnsupportedError("a scan output without any trip has no known shape")
-    return Value(np.stack([one.data for one in rows], axis), rows[0].kind)
+    return ScopeValue(np.stack([one.data for one in rows], axis), rows[0].kind)
 
 
-def scan(step: Any, given: list[Value], scope: Scope) -> list[Value]:
+def scan(step: Any, given: list[ScopeValue], scope: Scope) -> list[ScopeValue]:
     """Scan."""
     node, body = step.node, step.body("body")
     if node.since < _FIRST_SCAN:
@@ -100,11 +100,11 @@ def scan(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     outputs = len(body.outputs) - len(state)
     axes = node.get("scan_input_axes") or [0] * count
     backwards = node.get("scan_input_directions") or [0] * count
-    gathered: list[list[Value]] = [[] for _ in range(outputs)]
+    gathered: list[list[ScopeValue]] = [[] for _ in range(outputs)]
     rows = [np.moveaxis(one.data, axis, 0) for one, axis in zip(scanned, axes)]
     rows = [one[::-1] if back else one for one, back in zip(rows, backwards)]
     for trip in range(len(rows[0])):
-        items = [Value(one[trip], value.kind) for one, value in zip(rows, scanned)]
+        items = [ScopeValue(one[trip], value.kind) for one, value in zip(rows, scanned)]
         found = body.run(dict(zip(body.inputs, [*state, *items])), scope)
         state = found[: len(state)]
         for row, value in zip(gathered, found[len(state) :]):
@@ -120,20 +120,22 @@ def scan(step: Any, given: list[Value], scope: Scope) -> list[Value]:
     ]
 
 
-def sequence_map(step: Any, given: list[Value], scope: Scope) -> list[Value]:
+def sequence_map(step: Any, given: list[ScopeValue], scope: Scope) -> list[ScopeValue]:
     """SequenceMap: further inputs that are sequences are passed item by item, others unchanged."""
     body = step.body("body")
-    results: list[list[Value]] = []
+    results: list[list[ScopeValue]] = []
     for index in range(len(given[0].data)):
         items = [
-            Value(value.data[index], value.kind) if isinstance(value.data, list) else value for value in given
+            ScopeValue(value.data[index], value.kind) if isinstance(value.data, list) else value
+            for value in given
         ]
         results.append(body.run(dict(zip(body.inputs, items)), scope))
     columns = [[row[index] for row in results] for index in range(len(body.outputs))]
     return [
-        Value([one.data for one in column], column[0].kind if column else "float32") for column in columns
+        ScopeValue([one.data for one in column], column[0].kind if column else "float32")
+        for column in columns
     ]
 
 
-SPECIAL: dict[str, Any] = {"If": branch, "Loop": loop, "Scan": scan, "SequenceMap": sequence_map}
+CONTROL_OPERATORS: dict[str, Any] = {"If": branch, "Loop": loop, "Scan": scan, "SequenceMap": sequence_map}
 """Operator -> what computes it."""

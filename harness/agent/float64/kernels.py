@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
+from harness.agent.target_errors import UnsupportedError
 
 # It would round to float32 inside: its text, or its function, says so.
 FLOAT32_INSIDE = (

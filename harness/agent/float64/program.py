@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.agent.float64.budget import Budget
-from harness.agent.float64.scope import Scope, Value
+from harness.agent.float64.array_budget import ArrayBudget
+from harness.agent.float64.scope import Scope, ScopeValue
 
 
-class Program:
+class NodeProgram:
     """Nodes in order, with the names that can be dropped after each.
 
     Args:
@@ -34,7 +34,7 @@ class Program:
         self._dropped = _last_reads(nodes, self.outputs)
 
     @classmethod
-    def of_graph(cls, graph: Any, opsets: dict[str, int], operators: Any) -> Program:
+    def of_graph(cls, graph: Any, opsets: dict[str, int], operators: Any) -> NodeProgram:
         """Return the program of a ``GraphProto``."""
         weights = {one.name: one for one in graph.initializer}
         weights.update({one.values.name: one for one in graph.sparse_initializer})
@@ -42,15 +42,17 @@ class Program:
         return cls(graph.node, weights, names, opsets, operators)
 
     @classmethod
-    def of_function(cls, function: Any, nodes: Any, operators: Any) -> Program:
+    def of_function(cls, function: Any, nodes: Any, operators: Any) -> NodeProgram:
         """Return the program of a ``FunctionProto``.
 
         ``nodes`` are its nodes with the attributes of a call.
         """
-        opsets = {domain_of(one): one.version for one in function.opset_import}
+        opsets = {opset_domain(one): one.version for one in function.opset_import}
         return cls(nodes, {}, (list(function.input), list(function.output)), opsets, operators)
 
-    def run(self, given: dict[str, Value], outer: Scope | None, budget: Budget | None = None) -> list[Value]:
+    def run(
+        self, given: dict[str, ScopeValue], outer: Scope | None, budget: ArrayBudget | None = None
+    ) -> list[ScopeValue]:
         """Return the outputs; ``outer`` has the values around a body, and is None for a function."""
         shared = budget if outer is None else outer.budget
         assert shared is not None  # noqa: S101 - a function comes with it
@@ -88,6 +90,6 @@ def _read(node: Any) -> set[str]:
     return names
 
 
-def domain_of(named: Any) -> str:
+def opset_domain(named: Any) -> str:
     """Return the domain of an opset or a function; ONNX's own is empty."""
     return "" if named.domain == "ai.onnx" else str(named.domain)

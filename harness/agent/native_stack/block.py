@@ -25,14 +25,14 @@ JIT = "[code without a file]"
 NOWHERE = "[no code]"
 
 MOST_FRAMES = 64
-MOST_BYTES = 7 << 10
+MOST_BLOCK_BYTES = 7 << 10
 """Largest size of a block, not counting one more frame.
 
 The harness keeps the last 16 KiB of a process's output. When a scenario's second process dies, the first one
 dies in the same way, and both print a block.
 """
 
-MOST_NAME = 240
+_MOST_NAME = 240
 """Characters of a library's or function's name."""
 
 _BLOCK = re.compile(
@@ -78,7 +78,7 @@ def frame_line(index: int, frame: FrameText) -> str:
 
 def printable(text: str) -> str:
     """Return a name of unknown origin in one line of bounded length, without tabs and control characters."""
-    cut = text if len(text) <= MOST_NAME else text[: MOST_NAME - 3] + "..."
+    cut = text if len(text) <= _MOST_NAME else text[: _MOST_NAME - 3] + "..."
     return "".join(letter if letter.isprintable() else "?" for letter in cut)
 
 
@@ -90,7 +90,7 @@ def without_stacks(printed: str) -> str:
     return _BLOCK.sub("", printed)
 
 
-def write(text: str) -> int:
+def write_block(text: str) -> int:
     """Write a text on standard error, and return how many bytes it has."""
     content = text.encode("utf-8", "replace")
     os.write(2, content)

@@ -11,8 +11,8 @@ from itertools import islice
 from harness.agent.native_stack import block, ptrace
 from harness.agent.native_stack.elf import ElfError, Symbols
 from harness.agent.native_stack.machine import this_machine
-from harness.agent.native_stack.memory import DELETED, Memory, Space
-from harness.agent.native_stack.stack import Place, Walker
+from harness.agent.native_stack.process_memory import DELETED, Memory, Space
+from harness.agent.native_stack.stack import FramePlace, Walker
 
 WALKED_FRAMES = 128
 """Largest number of frames that are examined; an overflown stack has many thousands."""
@@ -39,18 +39,18 @@ class CrashPrint:
         name = block.signal_name(info.signal)
         if info.code <= 0 and self._handled and self._handled.signal == info.signal:
             info = self._handled  # its handler has sent it again
-        written = block.write(block.first_line(name, info.code, info.address, title))
+        written = block.write_block(block.first_line(name, info.code, info.address, title))
         for index, place in enumerate(self._places()[: block.MOST_FRAMES]):
             frame = self._name(place, demangle)
-            if written > block.MOST_BYTES:
+            if written > block.MOST_BLOCK_BYTES:
                 break
-            written += block.write(block.frame_line(index, frame))
-        block.write(block.END + "\n")
+            written += block.write_block(block.frame_line(index, frame))
+        block.write_block(block.END + "\n")
 
-    def _places(self) -> list[Place]:
+    def _places(self) -> list[FramePlace]:
         """Return the frames, without those of a handler that has passed the signal on."""
         address, registers = this_machine().read(ptrace.registers(self._thread))
-        places: list[Place] = []
+        places: list[FramePlace] = []
         for place in islice(self._walker.walk(address, registers), WALKED_FRAMES):
             if place.is_handler and self._handled is not None:
                 places = []
@@ -59,7 +59,7 @@ class CrashPrint:
                 break
         return places
 
-    def _name(self, place: Place, demangle: Callable[[str], str]) -> block.FrameText:
+    def _name(self, place: FramePlace, demangle: Callable[[str], str]) -> block.FrameText:
         mapping = self._walker.space.find(place.inside)
         if mapping is None or not mapping.is_code:
             return block.FrameText(block.NOWHERE, place.address, "", place.is_guess)

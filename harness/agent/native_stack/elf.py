@@ -15,22 +15,22 @@ LOAD, DYNAMIC, UNWIND_TABLE = 1, 2, 0x6474E550
 SYMBOL_TABLES = (2, 11)
 """Types of sections: first the one with all symbols, then the one with only exported symbols."""
 
-HASH, STRINGS, SYMBOLS, GNU_HASH = 4, 5, 6, 0x6FFFFEF5
+HASH, STRINGS, _SYMBOLS, GNU_HASH = 4, 5, 6, 0x6FFFFEF5
 FUNCTION_TYPES = (0, 2, 10)
 """Types of symbols that name code: none (assembler), function, indirect function."""
 
 SYMBOL_BYTES = 24
 COMPARED_BYTES = 512
-MOST_ENTRIES = 1 << 12
-MOST_SYMBOLS = 1 << 21
-MOST_NAME = 1 << 12
+_MOST_ENTRIES = 1 << 12
+_MOST_SYMBOLS = 1 << 21
+_MOST_NAME = 1 << 12
 
 
 class ElfError(Exception):
     """It is not a 64-bit ELF file, or it is damaged."""
 
 
-class Symbol(NamedTuple):
+class LibrarySymbol(NamedTuple):
     """A symbol: its name from the compiler, and its address in the library."""
 
     name: str
@@ -41,7 +41,7 @@ class Symbols:
     """A table of symbols, searched by address."""
 
     def __init__(self, table: bytes, strings: bytes) -> None:
-        count = min(len(table) // SYMBOL_BYTES, MOST_SYMBOLS)
+        count = min(len(table) // SYMBOL_BYTES, _MOST_SYMBOLS)
         self._table, self._strings = table, strings
         # Fields: name 4, type 1, other 1, section 2, value 8, size 8. A slice is much faster than a loop.
         kinds = table[4 : count * SYMBOL_BYTES : SYMBOL_BYTES]
@@ -53,7 +53,7 @@ class Symbols:
             if start and kind & 15 in FUNCTION_TYPES
         )
 
-    def find(self, address: int) -> Symbol | None:
+    def find(self, address: int) -> LibrarySymbol | None:
         """Return the symbol whose code contains an address; sizes of symbols are trusted."""
         index = bisect_right(self._sorted, (address, len(self._table))) - 1
         if index < 0:
@@ -66,12 +66,12 @@ class Symbols:
             index -= 1
         return None
 
-    def _symbol(self, index: int, address: int) -> Symbol | None:
+    def _symbol(self, index: int, address: int) -> LibrarySymbol | None:
         name, _, _, section, start, size = struct.unpack_from("<IBBHQQ", self._table, index * SYMBOL_BYTES)
         if not section or (size and address >= start + size) or name >= len(self._strings):
             return None
-        text = self._strings[name : name + MOST_NAME].split(b"\0", 1)[0].decode("utf-8", "replace")
-        return Symbol(text, start) if text else None
+        text = self._strings[name : name + _MOST_NAME].split(b"\0", 1)[0].decode("utf-8", "replace")
+        return LibrarySymbol(text, start) if text else None
 
 
 class Image:
@@ -122,15 +122,15 @@ class Image:
         if at is None:
             return None
         found: dict[int, int] = {}
-        for index in range(MOST_ENTRIES):
+        for index in range(_MOST_ENTRIES):
             tag, value = struct.unpack("<QQ", self._read(at + 16 * index, 16))
             if not tag:
                 break
             # glibc turns these into addresses; musl, and Linux for its own library, do not.
             found[tag] = value if value >= self._base else value + self.bias
-        if SYMBOLS not in found or STRINGS not in found:
+        if _SYMBOLS not in found or STRINGS not in found:
             return None
-        table = self._read(found[SYMBOLS], min(self._count(found), MOST_SYMBOLS) * SYMBOL_BYTES)
+        table = self._read(found[_SYMBOLS], min(self._count(found), _MOST_SYMBOLS) * SYMBOL_BYTES)
         used = (
             max(table[offset : offset + 4][::-1] for offset in range(0, len(table), SYMBOL_BYTES))
             if table
@@ -142,7 +142,7 @@ class Image:
     def _ending(self, at: int) -> bytes:
         content = bytearray()
         try:
-            while (byte := self._read(at + len(content), 1)) != b"\0" and len(content) < MOST_NAME:
+            while (byte := self._read(at + len(content), 1)) != b"\0" and len(content) < _MOST_NAME:
                 content += byte
         except OSError:
             pass
@@ -156,12 +156,12 @@ class Image:
             return 0
         at = found[GNU_HASH]
         buckets, offset, bloom, _ = struct.unpack("<IIII", self._read(at, 16))
-        buckets = min(buckets, MOST_SYMBOLS)
+        buckets = min(buckets, _MOST_SYMBOLS)
         chains = at + 16 + 8 * bloom + 4 * buckets
         last = max(struct.unpack("<%dI" % buckets, self._read(chains - 4 * buckets, 4 * buckets)), default=0)
         if last < offset:
             return int(offset)
-        for index in range(last - offset, MOST_SYMBOLS):  # the lowest bit ends a chain
+        for index in range(last - offset, _MOST_SYMBOLS):  # the lowest bit ends a chain
             if self._read(chains + 4 * index, 1)[0] & 1:
                 return int(index + offset + 1)
         return 0
@@ -201,6 +201,6 @@ def _header(head: bytes, place: int, sizes: int) -> tuple[int, int, int]:
     """Return the start of a table in an ELF header, and the size and number of its entries."""
     (start,) = struct.unpack_from("<Q", head, place)
     entry_bytes, count = struct.unpack_from("<HH", head, sizes)
-    if count > MOST_ENTRIES:
+    if count > _MOST_ENTRIES:
         raise ElfError("%d entries" % count)
     return start, entry_bytes, count

@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 from harness.agent.native_stack.elf import ElfError, Image
 from harness.agent.native_stack.machine import Machine
-from harness.agent.native_stack.memory import Memory, Space
+from harness.agent.native_stack.process_memory import Memory, Space
 from harness.agent.native_stack.reader import UnwindError
-from harness.agent.native_stack.unwind_table import Caller, Rules, caller_by, rules_at
+from harness.agent.native_stack.unwind_table import Caller, UnwindRules, caller_by, rules_at
 
 SCANNED_WORDS = 4096
 """Words of a stack that are searched for a return address, if nothing shows where it is."""
 
 
-class Place(NamedTuple):
+class FramePlace(NamedTuple):
     """The place of one frame.
 
     Attributes:
@@ -38,7 +38,7 @@ class Walker:
     def __init__(self, memory: Memory, space: Space, machine: Machine) -> None:
         self.memory, self.space, self.machine = memory, space, machine
         self._images: dict[int, Image | None] = {}
-        self._rules: dict[int, Rules | None] = {}
+        self._rules: dict[int, UnwindRules | None] = {}
 
     def image_at(self, address: int) -> Image | None:
         """Return the library that contains an address, if any."""
@@ -52,9 +52,9 @@ class Walker:
                 self._images[mapping.base] = None
         return self._images[mapping.base]
 
-    def walk(self, address: int, registers: dict[int, int]) -> Iterator[Place]:
+    def walk(self, address: int, registers: dict[int, int]) -> Iterator[FramePlace]:
         """Yield the frames from a program counter on; the last one is the outermost, or the last found."""
-        place = Place(address, address)
+        place = FramePlace(address, address)
         while True:
             yield place
             stack = registers.get(self.machine.stack, 0)
@@ -68,9 +68,9 @@ class Walker:
             if not caller.is_interrupted and (new_stack, address) <= (stack, place.address):
                 return
             inside = address if caller.is_interrupted else address - 1
-            place = Place(address, inside, is_guess, caller.is_interrupted)
+            place = FramePlace(address, inside, is_guess, caller.is_interrupted)
 
-    def _caller(self, place: Place, registers: dict[int, int]) -> tuple[Caller | None, bool]:
+    def _caller(self, place: FramePlace, registers: dict[int, int]) -> tuple[Caller | None, bool]:
         """Return the caller, and whether it was guessed."""
         is_first = place.address == place.inside
         if not self.space.is_code(place.inside):
@@ -86,7 +86,7 @@ class Walker:
         leaf = self._after_call(registers) if is_first else None
         return leaf or self._by_frame_pointer(registers) or self._by_search(registers), True
 
-    def _rules_at(self, inside: int) -> Rules | None:
+    def _rules_at(self, inside: int) -> UnwindRules | None:
         """Return the rules of unwind tables for a place; a recursion has the same place many times."""
         if inside not in self._rules:
             image = self.image_at(inside)

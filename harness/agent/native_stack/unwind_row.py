@@ -29,7 +29,7 @@ class Factors(NamedTuple):
     encoding: int
 
 
-class Row:
+class UnwindRow:
     """The rules that apply at one address.
 
     Attributes:
@@ -41,9 +41,9 @@ class Row:
         self.frame = frame
         self.rules = dict(rules or {})
 
-    def copy(self) -> Row:
+    def copy(self) -> UnwindRow:
         """Return a copy with the same rules."""
-        return Row(self.frame, self.rules)
+        return UnwindRow(self.frame, self.rules)
 
 
 def _block(reader: Reader, _: int) -> bytes:
@@ -66,15 +66,15 @@ _RULES: dict[int, tuple[str, Callable[[Reader, int], Any]]] = {
 }
 
 
-class Program:
+class UnwindProgram:
     """The instructions of one function."""
 
     def __init__(self, factors: Factors, address: int) -> None:
         self._factors = factors
         self._address = address
-        self._row = Row()
-        self._initial = Row()
-        self._states: list[Row] = []
+        self._row = UnwindRow()
+        self._initial = UnwindRow()
+        self._states: list[UnwindRow] = []
 
     def begin(self, reader: Reader, end: int) -> None:
         """Run the instructions that functions have in common."""
@@ -82,7 +82,7 @@ class Program:
             self._step(reader)
         self._initial = self._row.copy()
 
-    def run(self, reader: Reader, end: int, until: int) -> Row:
+    def run(self, reader: Reader, end: int, until: int) -> UnwindRow:
         """Run the instructions of the function, and return the rules that apply at an address."""
         while reader.at < end:
             before = self._row.copy()

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from harness.agent.native_stack.expression import evaluate
 from harness.agent.native_stack.reader import OMITTED, WORD, Read, Reader, UnwindError
-from harness.agent.native_stack.unwind_row import Factors, Program, Row
+from harness.agent.native_stack.unwind_row import Factors, UnwindProgram, UnwindRow
 
 _SORTED_TABLE = 0x3B
 """The encoding of the search table that every linker writes: pairs of 4 bytes, relative to the table."""
@@ -43,14 +43,14 @@ class Common(NamedTuple):
     end: int
 
 
-class Rules(NamedTuple):
+class UnwindRules(NamedTuple):
     """The rules to get from one place in a function to its caller."""
 
-    row: Row
+    row: UnwindRow
     common: Common
 
 
-def rules_at(read: Read, header: int, at: int) -> Rules | None:
+def rules_at(read: Read, header: int, at: int) -> UnwindRules | None:
     """Return the rules at an address in a function, by the ``.eh_frame_hdr`` of its library, if it has any.
 
     Raises:
@@ -69,16 +69,16 @@ def rules_at(read: Read, header: int, at: int) -> Rules | None:
     if common.has_size:
         skipped = reader.leb()
         reader.at += skipped
-    program = Program(common.factors, first)
+    program = UnwindProgram(common.factors, first)
     try:
         program.begin(Reader(read, common.start), common.end)
         row = program.run(reader, end, at)
     except IndexError as error:
         raise UnwindError("a frame without a register") from error
-    return Rules(row, common)
+    return UnwindRules(row, common)
 
 
-def caller_by(rules: Rules, registers: dict[int, int], read: Read, stack: int) -> Caller:
+def caller_by(rules: UnwindRules, registers: dict[int, int], read: Read, stack: int) -> Caller:
     """Return the caller of a function; ``stack`` is the number of the stack pointer.
 
     Raises:

@@ -29,7 +29,7 @@ FATAL = frozenset(
 )
 STOPS = frozenset({signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
 
-BUDGET_S = 0.8
+_BUDGET_S = 0.8
 """Seconds for a stack; after that, the known frames are printed without symbols."""
 
 ALARM_S = 1.5
@@ -115,13 +115,13 @@ class Watcher:
 
     def _print(self, thread: int, title: str) -> None:
         try:
-            crash = CrashPrint(thread, self._handled.get(thread), time.monotonic() + BUDGET_S)
+            crash = CrashPrint(thread, self._handled.get(thread), time.monotonic() + _BUDGET_S)
             try:
                 crash.print(title, self._demangle)
             finally:
                 crash.memory.close()
         except Exception as error:  # noqa: BLE001 - whatever is in its memory, the process gets its signal
-            block.write("ep-harness: no native stack: %s\n" % block.printable(str(error)))
+            block.write_block("ep-harness: no native stack: %s\n" % block.printable(str(error)))
 
     def _stop_others(self, thread: int) -> None:
         """Make the other threads wait: without a tracer, the signal would end them at once."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.precision.float16 import FLOAT, tensor_types
+from harness.agent.precision.float16 import FLOAT32_NUMBER, tensor_types
 from harness.agent.precision.weights import at_least
 
 NOTHING = "no operator of it would compute in bfloat16"
@@ -107,7 +107,7 @@ class _Rewriting:
                 if not kind:  # its type is unknown, or it is no tensor
                     return None
                 types = formal[min(place, len(formal) - 1)].type_str
-                if kind != FLOAT or types not in allowed:
+                if kind != FLOAT32_NUMBER or types not in allowed:
                     continue
                 if _NARROW_TYPE not in allowed[types]:
                     return None
@@ -133,7 +133,7 @@ class _Rewriting:
         if name in self.twins and name not in self.wide:
             from onnx import helper
 
-            self.nodes.append(helper.make_node("Cast", [self.twins[name]], [name], to=FLOAT))
+            self.nodes.append(helper.make_node("Cast", [self.twins[name]], [name], to=FLOAT32_NUMBER))
             self.wide.add(name)
 
     def _fresh(self, name: str) -> str:
@@ -167,9 +167,9 @@ def _needed(node: Any) -> set[str]:
 def _retype(node: Any) -> None:
     """Change the output type of a Cast or a constant from float32 to bfloat16."""
     for attribute in node.attribute:
-        if attribute.name == "to" and attribute.i == FLOAT:
+        if attribute.name == "to" and attribute.i == FLOAT32_NUMBER:
             attribute.i = NUMBER
-        elif attribute.name == "value" and attribute.t.data_type == FLOAT:
+        elif attribute.name == "value" and attribute.t.data_type == FLOAT32_NUMBER:
             attribute.t.CopyFrom(in_bfloat16(attribute.t, attribute.t.name))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 NOTHING = "no operator of it would compute in float16"
 NUMBER = 10  # TensorProto.FLOAT16
-FLOAT = 1  # TensorProto.FLOAT
+FLOAT32_NUMBER = 1  # TensorProto.FLOAT
 IDLE = ("Cast", "Constant", "Shape", "Size")  # operators that compute nothing in the type that they read
 _UNTOUCHED = ("Cast", "Constant")
 
@@ -71,7 +71,7 @@ def with_roundings(model: Any, number: int) -> Any:
         for place, name in enumerate(node.input):
             if name in narrow:
                 node.input[place] = "%s/wide-%d-%d" % (name, index, place)
-                nodes.append(helper.make_node("Cast", [name], [node.input[place]], to=FLOAT))
+                nodes.append(helper.make_node("Cast", [name], [node.input[place]], to=FLOAT32_NUMBER))
         nodes.append(node)
         for place, name in enumerate(node.output):
             if name in narrow:

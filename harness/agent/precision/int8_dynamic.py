@@ -5,9 +5,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from harness.agent.errors import DoesNotApplyError
-from harness.agent.precision.weights import LARGEST, TOO_LARGE, at_least, generated_bytes, with_weights
+from harness.agent.precision.weights import (
+    LARGEST_WEIGHT,
+    TOO_LARGE,
+    at_least,
+    generated_bytes,
+    with_constant_weights,
+)
 from harness.agent.system import scratch_folder
+from harness.agent.target_errors import DoesNotApplyError
 
 NOTHING = "it has no operator with constant weights that dynamic quantization takes"
 OPSET = 13
@@ -24,11 +30,11 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 -
     from onnxruntime.quantization.quant_utils import QuantType
     from onnxruntime.quantization.quantize import quantize_dynamic
 
-    if generated_bytes(model) > LARGEST:
+    if generated_bytes(model) > LARGEST_WEIGHT:
         raise DoesNotApplyError(TOO_LARGE)
     with scratch_folder() as folder:
         path = os.path.join(folder, "made.onnx")
-        raised = with_weights(at_least(model, OPSET))
+        raised = with_constant_weights(at_least(model, OPSET))
         quantize_dynamic(raised, path, weight_type=QuantType.QUInt8)
         return onnx.load(path)
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import DoesNotApplyError
 from harness.agent.precision.weights import at_least, generated_bytes
+from harness.agent.session_target import CPU
 from harness.agent.system import scratch_folder
-from harness.agent.target import CPU
+from harness.agent.target_errors import DoesNotApplyError
 
 NOTHING = "no operator of it would be quantized"
 OPSET = 13  # the first in which QuantizeLinear has an axis

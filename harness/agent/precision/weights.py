@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-LARGEST = 1 << 30  # bytes with its weights: converters hold several copies, and messages end at 2 GiB
-TOO_LARGE = "it takes more than the %d MiB that are converted" % (LARGEST >> 20)
+LARGEST_WEIGHT = 1 << 30  # bytes with its weights: converters hold several copies, and messages end at 2 GiB
+TOO_LARGE = "it takes more than the %d MiB that are converted" % (LARGEST_WEIGHT >> 20)
 _WEIGHTS_APART = 4  # the first IR version in which weights need not be inputs, too
 
 
@@ -34,7 +34,7 @@ def generated_bytes(model: Any) -> int:
     return sum(4 * math.prod(shape) for _, shape in _makers(model))
 
 
-def with_weights(model: Any) -> Any:
+def with_constant_weights(model: Any) -> Any:
     """Return the model, changed in place, with the weights that ConstantOfShape generates as initializers.
 
     ONNX's light models generate their weights in this way to be small, and quantizers accept only

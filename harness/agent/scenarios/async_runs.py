@@ -10,12 +10,12 @@ import queue
 from typing import Any
 
 from harness.agent.difference import difference
-from harness.agent.errors import UnsupportedError
 from harness.agent.faded import CROSS_TALK, faded
-from harness.agent.job_run import Feeds, JobRun, Outputs
+from harness.agent.job_run import Feeds, JobRun, RawOutputs
 from harness.agent.plain import conclude
-from harness.agent.run import PROGRESS_S
-from harness.agent.text import clean
+from harness.agent.safe_text import clean
+from harness.agent.session_run import PROGRESS_S
+from harness.agent.target_errors import UnsupportedError
 
 _IN_FLIGHT = 4
 """Runs that are started before the first result is awaited; every second one has other inputs."""
@@ -69,7 +69,7 @@ def play(job_run: JobRun) -> None:
     conclude(job_run)
 
 
-def _at_once(job_run: JobRun, turns: list[Feeds]) -> list[Outputs]:
+def _at_once(job_run: JobRun, turns: list[Feeds]) -> list[RawOutputs]:
     """Start all runs, then wait for each; return their outputs in wire form, in the order of the inputs."""
     ended: queue.SimpleQueue[tuple[int, Any, str]] = queue.SimpleQueue()
 
@@ -79,7 +79,7 @@ def _at_once(job_run: JobRun, turns: list[Feeds]) -> list[Outputs]:
     job_run.begin_run()
     for index, feeds in enumerate(turns):
         job_run.session.run_async(job_run.runner.names, feeds, take, index)
-    outputs: dict[int, Outputs] = {}
+    outputs: dict[int, RawOutputs] = {}
     while len(outputs) < len(turns):
         try:
             number, values, error = ended.get(timeout=PROGRESS_S)

@@ -14,9 +14,9 @@ from typing import Any
 
 from harness.agent.difference import difference
 from harness.agent.faded import CROSS_TALK, faded
-from harness.agent.job_run import Feeds, JobRun, Outputs
+from harness.agent.job_run import Feeds, JobRun, RawOutputs
 from harness.agent.plain import conclude
-from harness.agent.run import PROGRESS_S
+from harness.agent.session_run import PROGRESS_S
 from harness.agent.system import elapsed_ms
 
 
@@ -65,7 +65,7 @@ class _ConcurrentRuns:
     """
 
     def __init__(
-        self, run: Callable[[Feeds], Outputs], inputs: list[Feeds], expected: list[Outputs], given: int
+        self, run: Callable[[Feeds], RawOutputs], inputs: list[Feeds], expected: list[RawOutputs], given: int
     ) -> None:
         self.call = run
         self.inputs = inputs

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from harness.agent.errors import UnsupportedError
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude, run_data_sets
-from harness.agent.target import CPU
-from harness.agent.text import clean
+from harness.agent.safe_text import clean
+from harness.agent.session_target import CPU
+from harness.agent.target_errors import UnsupportedError
 
 KEY = "session.disable_cpu_ep_fallback"
 _REFUSAL = re.compile(r"fallback to (?:the )?(?:default )?CPU EP")

@@ -9,7 +9,7 @@ import time
 
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
-from harness.agent.repeat import Tally
+from harness.agent.repeat import RepeatTally
 from harness.agent.system import elapsed_ms
 
 _NOT_REPEATED_MS = -1.0
@@ -36,7 +36,7 @@ def play(job_run: JobRun) -> None:
             again_ms[-1] = elapsed_ms(started)
             differing += again != outputs
             if len(sent) == 1:
-                tally = Tally(outputs)
+                tally = RepeatTally(outputs)
                 tally.add(again)
                 tally.report(job_run)
         job_run.facts.update(run_ms=first_ms, again_ms=again_ms, differing_again=differing)

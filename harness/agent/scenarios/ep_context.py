@@ -11,12 +11,12 @@ import os
 from typing import Any
 
 from harness.agent.difference import difference
-from harness.agent.errors import UnsupportedError
 from harness.agent.fresh_process import serve_afresh
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
+from harness.agent.safe_text import clean
 from harness.agent.system import scratch_folder
-from harness.agent.text import clean
+from harness.agent.target_errors import UnsupportedError
 
 _OP_TYPE = b"EPContext"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-from harness.agent.errors import UnsupportedError
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude, run_data_sets
-from harness.agent.text import clean
+from harness.agent.safe_text import clean
+from harness.agent.target_errors import UnsupportedError
 
 _FOLDER_KEY = "session.model_external_initializers_file_folder_path"
 """The folder of external weights; without a path, onnxruntime cannot derive it."""

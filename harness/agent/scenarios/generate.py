@@ -13,13 +13,13 @@ from typing import Any
 from harness.agent.decoding.arrays import joined
 from harness.agent.decoding.free import chosen_tokens
 from harness.agent.decoding.shared_buffer import SharedBuffer
-from harness.agent.decoding.steps import OtherShapeError, Results, Steps
-from harness.agent.decoding.text import Text
-from harness.agent.errors import UnsupportedError
+from harness.agent.decoding.steps import OtherShapeError, SessionSteps, StepResults
+from harness.agent.decoding.text_columns import ColumnTexts
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
-from harness.agent.repeat import Tally
+from harness.agent.repeat import RepeatTally
 from harness.agent.system import elapsed_ms
+from harness.agent.target_errors import UnsupportedError
 
 
 def play(job_run: JobRun) -> None:
@@ -51,7 +51,7 @@ def play(job_run: JobRun) -> None:
     if len(declined) == len(job["generate"]["plays"]):
         raise UnsupportedError("; ".join(sorted({why for _, why in declined})))
     if first and job.get("repeat", {"runs": 1})["runs"] > 1:
-        tally = Tally(first)
+        tally = RepeatTally(first)
         tally.add(_played(job_run, 0))
         tally.report(job_run)
     with contextlib.suppress(Exception):  # it is for people, and the ways above have shown any fault
@@ -76,15 +76,15 @@ def _played(job_run: JobRun, number: int) -> list[Any]:
     """
     generate = job_run.job["generate"]
     one = generate["plays"][number]
-    text = Text(generate, one, job_run.job["data_sets"][number])
+    text = ColumnTexts(generate, one, job_run.job["data_sets"][number])
     try:
-        results = _results(Steps(job_run, text), one)
+        results = _results(SessionSteps(job_run, text), one)
     except OtherShapeError as error:
         results = error.results
     return [results[name].wire() for name in job_run.result["names"]]
 
 
-def _results(steps: Steps, one: dict[str, Any]) -> Results:
+def _results(steps: SessionSteps, one: dict[str, Any]) -> StepResults:
     text = steps.text
     if one["by_turns"]:
         by_row = steps.carried(one, [slice(row, row + 1) for row in range(text.rows)])

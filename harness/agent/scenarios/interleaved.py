@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from harness.agent.difference import difference
 from harness.agent.faded import CROSS_TALK, faded
-from harness.agent.job_run import Feeds, JobRun, Outputs
+from harness.agent.job_run import Feeds, JobRun, RawOutputs
 from harness.agent.plain import conclude
-from harness.agent.run import Runner
+from harness.agent.session_run import Runner
 
 SESSIONS = 3
 """Sessions that are open at once: a first, one that is closed before it, and one that outlives both."""
@@ -55,7 +55,7 @@ def play(job_run: JobRun) -> None:
 class _Watch:
     """Runs sessions in turns, and keeps the results that are furthest from those of one session alone."""
 
-    def __init__(self, pairs: list[tuple[Feeds, Outputs]], other: Feeds, others_alone: Outputs) -> None:
+    def __init__(self, pairs: list[tuple[Feeds, RawOutputs]], other: Feeds, others_alone: RawOutputs) -> None:
         self.pairs = pairs
         self.other = other
         self.others_alone = others_alone

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from harness.agent.difference import difference
-from harness.agent.errors import MissingOutputsError, UnsupportedError
-from harness.agent.fed import Fed
+from harness.agent.input_guard import Fed
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
-from harness.agent.repeat import Tally
-from harness.agent.run import Runner
+from harness.agent.repeat import RepeatTally
+from harness.agent.safe_text import clean
+from harness.agent.session_run import Runner
 from harness.agent.system import elapsed_ms
-from harness.agent.text import clean
+from harness.agent.target_errors import MissingOutputsError, UnsupportedError
 from harness.agent.wire import to_feed
 
 HOST = "cpu"
@@ -74,7 +74,7 @@ def _repeat(job_run: JobRun, bound: Bound, first: list[Any]) -> None:
     """Make the further runs that the job asks for, with the existing bindings."""
     if "repeat" not in job_run.job:
         return
-    tally = Tally(first)
+    tally = RepeatTally(first)
     for _ in range(job_run.job["repeat"]["runs"] - 1):
         job_run.further()
         bound.run()

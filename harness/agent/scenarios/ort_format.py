@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 
-from harness.agent.errors import UnsupportedError
 from harness.agent.job_run import JobRun
-from harness.agent.levels import save
+from harness.agent.level_graph import save
 from harness.agent.plain import conclude, run_data_sets
+from harness.agent.safe_text import clean
+from harness.agent.session_target import CPU
 from harness.agent.system import elapsed_ms, scratch_folder
-from harness.agent.target import CPU
-from harness.agent.text import clean
+from harness.agent.target_errors import UnsupportedError
 
 _LAYOUT_OPTIMIZER = "NchwcTransformer"
 """Inserts operators that only the CPU provider has; onnxruntime's own converter also leaves it out when it

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from harness.conformance.verify.figures import LARGE
-from harness.conformance.verify.frozen import FrozenCase, FrozenLeaf
+from harness.conformance.verify.figures_check import LARGE_NUMBER
+from harness.conformance.verify.frozen_cases import FrozenCase, FrozenLeaf
 from harness.core.facts import Placement
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
@@ -80,7 +80,7 @@ def leaf_faults(row: OutputMetrics, leaf: FrozenLeaf, policy: Policy) -> Iterato
     if leaf.golden is None or not leaf.golden.size:
         return
     if row.max_abs is None or row.rmse is None:
-        if float(leaf.golden.max()) < LARGE and (row.max_abs or 0.0) < LARGE:
+        if float(leaf.golden.max()) < LARGE_NUMBER and (row.max_abs or 0.0) < LARGE_NUMBER:
             yield "finite elements without max_abs or rmse"
         elif row.max_abs is None and row.frontier:
             yield "a frontier without max_abs"
@@ -126,10 +126,10 @@ def _steps(
 
 
 def _sizes(row: OutputMetrics, golden: Floats, rmse: float) -> Iterator[str]:
-    if float(golden.max()) >= LARGE:
+    if float(golden.max()) >= LARGE_NUMBER:
         return
     norm, error = float(np.linalg.norm(golden)), rmse * math.sqrt(golden.size)
-    if not 1 / LARGE < norm < LARGE or not 1 / LARGE < error < LARGE:
+    if not 1 / LARGE_NUMBER < norm < LARGE_NUMBER or not 1 / LARGE_NUMBER < error < LARGE_NUMBER:
         return
     bits = math.log2(norm / error)
     if row.delivered_bits is None or abs(row.delivered_bits - bits) > _SLACK * max(1.0, abs(bits)):
@@ -141,21 +141,21 @@ def _sizes(row: OutputMetrics, golden: Floats, rmse: float) -> Iterator[str]:
 
 def _frontier(row: OutputMetrics, golden: Floats, max_abs: float, rmse: float) -> Iterator[str]:
     largest = float(golden.max())
-    if largest >= LARGE:
+    if largest >= LARGE_NUMBER:
         return
     for atol, rtol in row.frontier:
         if max_abs > (atol + rtol * largest) * (1 + _SLACK):
             yield f"max_abs {max_abs:g} exceeds atol {atol:g} and rtol {rtol:g} of the frontier everywhere"
             return
         covered = math.sqrt(float(np.mean(np.square(atol + rtol * golden))))
-        if rmse > covered * (1 + _SLACK) and rmse > 1 / LARGE:
+        if rmse > covered * (1 + _SLACK) and rmse > 1 / LARGE_NUMBER:
             yield f"rmse {rmse:g} exceeds atol {atol:g} and rtol {rtol:g} of the frontier"
             return
 
 
 def _noise(noise: Noise, spread: Floats, max_abs: float, rmse: float) -> Iterator[str]:
     least, most = float(spread.min()), float(spread.max())
-    if not least > 1 / LARGE or not most < LARGE:
+    if not least > 1 / LARGE_NUMBER or not most < LARGE_NUMBER:
         return
     rms = rmse / math.sqrt(float(np.mean(np.square(spread))))
     if abs(noise.rms - rms) > _SLACK * rms:

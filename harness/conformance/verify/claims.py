@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from harness.conformance.verify.frozen import FrozenCase
+from harness.conformance.verify.frozen_cases import FrozenCase
 from harness.core.policy_terms import changed_terms
 from harness.core.record import Record
 from harness.core.scenario import GENERATE, PLAIN

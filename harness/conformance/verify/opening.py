@@ -15,22 +15,22 @@ import msgspec
 from harness.conformance.submission import (
     ATTESTATION,
     LOG,
-    RECORDS,
-    RUN,
     SIGSTORE_BUNDLE,
     SSH_SIGNATURE,
     STATEMENT,
+    SUBMITTED_RECORDS,
+    SUBMITTED_RUN,
     WAIVERS,
 )
 from harness.conformance.verify.finding import Finding, finding
 from harness.core.reading import read_regular
 from harness.core.zips import open_zip
 
-MOST_BYTES = 64 << 20
+_MOST_BYTES = 64 << 20
 """Largest size of all files of a submission together; a record has some kilobytes, and a profile some
 hundred cases."""
 
-MOST_ENTRIES = 64
+_MOST_ENTRIES = 64
 MOST_RATIO = 200.0
 """Unpacked bytes for each packed one, for entries over a megabyte. Records shrink to a tenth; deflate itself
 cannot exceed 1032."""
@@ -40,9 +40,9 @@ _PACKINGS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 _ENCRYPTED = 0x1
 _ZIP = b"PK\x03\x04"
 
-NEEDED = (STATEMENT, RECORDS, RUN, LOG, ATTESTATION)
+_NEEDED = (STATEMENT, SUBMITTED_RECORDS, SUBMITTED_RUN, LOG, ATTESTATION)
 SIGNATURES = (SSH_SIGNATURE, SIGSTORE_BUNDLE)
-KNOWN = frozenset({*NEEDED, *SIGNATURES, WAIVERS})
+KNOWN = frozenset({*_NEEDED, *SIGNATURES, WAIVERS})
 
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(?:\..*)?", re.IGNORECASE)
 """Names that Windows reserves for devices, with any ending (learn.microsoft.com, "Naming Files")."""
@@ -79,7 +79,7 @@ def open_submission(path: Path) -> Opened:
     except RuntimeError as error:  # zipfile's word for an entry with a password
         findings.append(finding("encrypted", path.name, error))
     if not findings:
-        findings += lacking(files)
+        findings += missing_files(files)
     return Opened(files={} if findings else files, findings=tuple(findings))
 
 
@@ -95,23 +95,23 @@ def name_findings(names: Iterable[str]) -> Iterator[Finding]:
             yield finding("unknown-file", name, f"a submission has only {', '.join(sorted(KNOWN))}")
 
 
-def lacking(names: Iterable[str]) -> Iterator[Finding]:
+def missing_files(names: Iterable[str]) -> Iterator[Finding]:
     """Yield the files that are missing."""
-    for name in NEEDED:
+    for name in _NEEDED:
         if name not in names:
             yield finding("not-a-submission", name, "the file is missing")
 
 
 def _read_folder(root: Path, files: dict[str, bytes]) -> Iterator[Finding]:
     names: list[str] = []
-    left = MOST_BYTES
+    left = _MOST_BYTES
     pending = [root]
     while pending:
         for entry in sorted(os.scandir(pending.pop()), key=lambda each: each.name):
             name = Path(entry.path).relative_to(root).as_posix()
             names.append(name)
-            if len(names) > MOST_ENTRIES:
-                yield finding("too-large", name, f"more than {MOST_ENTRIES} files and folders")
+            if len(names) > _MOST_ENTRIES:
+                yield finding("too-large", name, f"more than {_MOST_ENTRIES} files and folders")
                 return
             if entry.is_dir(follow_symlinks=False):
                 names.pop()
@@ -124,7 +124,7 @@ def _read_folder(root: Path, files: dict[str, bytes]) -> Iterator[Finding]:
             else:
                 content = _read_file(Path(entry.path), left)
                 if content is None:
-                    yield finding("too-large", name, f"more than {MOST_BYTES:,} bytes in all")
+                    yield finding("too-large", name, f"more than {_MOST_BYTES:,} bytes in all")
                     return
                 left -= len(content)
                 files[name] = content
@@ -142,9 +142,9 @@ def _read_file(path: Path, most: int) -> bytes | None:
 
 
 def _read_zip(path: Path, files: dict[str, bytes]) -> Iterator[Finding]:
-    packed = _read_file(path, MOST_BYTES)
+    packed = _read_file(path, _MOST_BYTES)
     if packed is None:
-        yield finding("too-large", path.name, f"more than {MOST_BYTES:,} bytes")
+        yield finding("too-large", path.name, f"more than {_MOST_BYTES:,} bytes")
         return
     if not packed.startswith(_ZIP):
         yield finding("unreadable", path.name, "neither a folder nor a zip")
@@ -171,11 +171,11 @@ def _read_zip(path: Path, files: dict[str, bytes]) -> Iterator[Finding]:
 
 
 def _entry_findings(entries: list[zipfile.ZipInfo]) -> Iterator[Finding]:
-    if len(entries) > MOST_ENTRIES:
-        yield finding("too-large", "zip", f"more than {MOST_ENTRIES} entries")
+    if len(entries) > _MOST_ENTRIES:
+        yield finding("too-large", "zip", f"more than {_MOST_ENTRIES} entries")
         return
-    if sum(entry.file_size for entry in entries) > MOST_BYTES:
-        yield finding("too-large", "zip", f"more than {MOST_BYTES:,} bytes unpacked")
+    if sum(entry.file_size for entry in entries) > _MOST_BYTES:
+        yield finding("too-large", "zip", f"more than {_MOST_BYTES:,} bytes unpacked")
     seen: set[str] = set()
     for entry in entries:
         # ``filename`` is truncated at a zero byte and has other slashes on Windows.

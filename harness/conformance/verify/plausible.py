@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from harness.conformance.level import case_key, case_label
-from harness.conformance.submission import RECORDS, STATEMENT, Statement
+from harness.conformance.submission import STATEMENT, SUBMITTED_RECORDS, Statement
 from harness.conformance.verify.finding import Finding, finding
-from harness.conformance.verify.placed import has_too_many
+from harness.conformance.verify.placement_check import has_too_many
 from harness.core.judgement import is_rounded
 from harness.core.record import Record
-from harness.core.text import visible
+from harness.core.visible_text import visible
 from harness.profiles.profile import Profile
 
 PHASES = frozenset({"create", "first_run", "teardown"})
@@ -68,7 +68,7 @@ def _timings(records: Sequence[Record]) -> Iterator[Finding]:
     counts = Counter(times_of(record) for record in ran if times_of(record))
     for equal, count in counts.items():
         if count >= FEWEST_ALIKE:
-            yield finding("timings", RECORDS, f"{count} records have exactly the times {equal}")
+            yield finding("timings", SUBMITTED_RECORDS, f"{count} records have exactly the times {equal}")
 
 
 def _processes(records: Sequence[Record]) -> Iterator[Finding]:
@@ -86,10 +86,10 @@ def _processes(records: Sequence[Record]) -> Iterator[Finding]:
         back = sum(one >= other for one, other in itertools.pairwise(sessions))
         if back > max(1, len(sessions) // 10):
             yield finding(
-                "process", RECORDS, f"{back} cells of process {pid} start before an earlier session"
+                "process", SUBMITTED_RECORDS, f"{back} cells of process {pid} start before an earlier session"
             )
         if min(pid, *sessions) < 1:
-            yield finding("process", RECORDS, f"process {pid} has a session below 1")
+            yield finding("process", SUBMITTED_RECORDS, f"process {pid} has a session below 1")
 
 
 def _nodes(profile: Profile, records: Sequence[Record]) -> Iterator[Finding]:
@@ -120,7 +120,7 @@ def _exact(profile: Profile, records: Sequence[Record]) -> Iterator[Finding]:
     elements = sum(row.elements for row in rows)
     if elements >= FEWEST_EXACT and all(row.max_abs == 0 for row in rows):
         what = f"none of {elements:,} elements of rounding operators differs from the float64 answer"
-        yield finding("too-exact", RECORDS, what)
+        yield finding("too-exact", SUBMITTED_RECORDS, what)
 
 
 def _hidden(statement: Statement) -> Iterator[Finding]:

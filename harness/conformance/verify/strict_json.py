@@ -9,7 +9,7 @@ import msgspec
 from harness.conformance.verify.finding import Finding, finding
 from harness.core.later_words import what_is_wrong
 
-MOST_LINE = 8 << 20
+_MOST_LINE = 8 << 20
 _DIGITS = 400
 """Largest number of characters of a number; the longest float64 that a writer produces has some 330."""
 
@@ -25,8 +25,8 @@ def strict_decode(content: bytes, form: type[_Form], where: str) -> tuple[_Form 
 
     The value is None if it is invalid.
     """
-    if len(content) > MOST_LINE:
-        return None, None, finding("not-json", where, f"more than {MOST_LINE:,} bytes")
+    if len(content) > _MOST_LINE:
+        return None, None, finding("not-json", where, f"more than {_MOST_LINE:,} bytes")
     try:
         plain = json.loads(
             content.decode("utf-8"),

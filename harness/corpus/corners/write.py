@@ -6,9 +6,9 @@ import numpy as np
 from onnx import ModelProto, helper, numpy_helper
 
 from harness.corpus.corners.corner import Corner
+from harness.corpus.corners.equal_values import TIES
 from harness.corpus.corners.integers import INTEGERS
 from harness.corpus.corners.not_finite import NOT_FINITE
-from harness.corpus.corners.ties import TIES
 from harness.corpus.corners.zeros import ZEROS
 from harness.corpus.protos import value_info
 

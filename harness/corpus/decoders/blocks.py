@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.decoders.form import BLOCK
+from harness.corpus.decoders.form import WEIGHT_BLOCK
 
 
 class Blocks(NamedTuple):
@@ -25,7 +25,7 @@ class Blocks(NamedTuple):
 
 
 def in_blocks(
-    weights: Array, bits: int, dtype: np.dtype[np.generic], *, zero_points: bool, block: int = BLOCK
+    weights: Array, bits: int, dtype: np.dtype[np.generic], *, zero_points: bool, block: int = WEIGHT_BLOCK
 ) -> Blocks:
     """Quantize the last axis of weights ``(..., rows, columns)`` in blocks with a scale each, to 4 or 8 bits.
 
@@ -56,8 +56,8 @@ def shifted(random: np.random.Generator, weights: Array) -> Array:
     The variance of a sum over the weights stays the same.
     """
     *rest, columns = weights.shape
-    blocks = weights.reshape(*rest, columns // BLOCK, BLOCK)
-    shift = weights.std() * random.standard_normal((*rest, columns // BLOCK, 1))
+    blocks = weights.reshape(*rest, columns // WEIGHT_BLOCK, WEIGHT_BLOCK)
+    shift = weights.std() * random.standard_normal((*rest, columns // WEIGHT_BLOCK, 1))
     moved: Array = (blocks + shift) / np.sqrt(2)
     return moved.reshape(weights.shape)
 

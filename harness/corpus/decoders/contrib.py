@@ -3,12 +3,12 @@
 from typing import NamedTuple
 
 from harness.corpus.decoders import ports
-from harness.corpus.decoders.experts import experts
-from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, Form
-from harness.corpus.decoders.plain import attention_output, attention_parts, head, swiglu
+from harness.corpus.decoders.expert_mixture import experts
+from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, DecoderForm
+from harness.corpus.decoders.onnx_decoders import attention_output, attention_parts, head, swiglu
 from harness.corpus.decoders.positions import additive_mask, ones_and_total, rotary_tables, sinks
-from harness.corpus.decoders.products import EPSILON, embedded, product, scale_weight, simplified_norm
-from harness.corpus.zoo.graph import CONTRIB_DOMAIN, Graph
+from harness.corpus.decoders.weight_products import EPSILON, embedded, product, scale_weight, simplified_norm
+from harness.corpus.zoo.graph_builder import CONTRIB_DOMAIN, GraphBuilder
 
 
 class _Shared(NamedTuple):
@@ -19,7 +19,7 @@ class _Shared(NamedTuple):
     tables: tuple[str, str]
 
 
-def build(g: Graph, form: Form) -> None:
+def build(g: GraphBuilder, form: DecoderForm) -> None:
     """Add the whole decoder to an empty graph."""
     ids = ports.tokens(g)
     mask = ports.mask(g)
@@ -46,7 +46,7 @@ def build(g: Graph, form: Form) -> None:
     ports.present(g, form, made)
 
 
-def _norm(g: Graph, form: Form, name: str, skip: str, x: str) -> tuple[str, str]:
+def _norm(g: GraphBuilder, form: DecoderForm, name: str, skip: str, x: str) -> tuple[str, str]:
     """Add a normalization of ``skip + x``; the first has nothing to add. Return its result and the sum."""
     with g.scope(name):
         if not x:
@@ -58,7 +58,9 @@ def _norm(g: Graph, form: Form, name: str, skip: str, x: str) -> tuple[str, str]
         return normed, total
 
 
-def _attention(g: Graph, form: Form, x: str, cache: list[str], shared: _Shared) -> tuple[str, list[str]]:
+def _attention(
+    g: GraphBuilder, form: DecoderForm, x: str, cache: list[str], shared: _Shared
+) -> tuple[str, list[str]]:
     """Add attention. Return its result, and the keys and values with the new ones."""
     with g.scope("attn"):
         parts = attention_parts(form)
@@ -76,7 +78,9 @@ def _attention(g: Graph, form: Form, x: str, cache: list[str], shared: _Shared) 
         return attention_output(g, form, y), kept
 
 
-def _grouped(g: Graph, form: Form, inputs: list[str], cache: list[str], shared: _Shared) -> list[str]:
+def _grouped(
+    g: GraphBuilder, form: DecoderForm, inputs: list[str], cache: list[str], shared: _Shared
+) -> list[str]:
     """Add GroupQueryAttention with the inputs and attributes of its form."""
     tables = shared.tables if form.rotary == "inside" else ("", "")
     optional = (*tables, "", "", sinks(g, form) if form.sinks else "")
@@ -93,7 +97,9 @@ def _grouped(g: Graph, form: Form, inputs: list[str], cache: list[str], shared: 
     )  # fmt: skip
 
 
-def _multi_head(g: Graph, form: Form, inputs: list[str], cache: list[str], shared: _Shared) -> list[str]:
+def _multi_head(
+    g: GraphBuilder, form: DecoderForm, inputs: list[str], cache: list[str], shared: _Shared
+) -> list[str]:
     """Add MultiHeadAttention, whose mask is added to the scores."""
     return g.ops(
         3, "MultiHeadAttention", *inputs, "", "", *shared.masks, *cache,
@@ -101,7 +107,7 @@ def _multi_head(g: Graph, form: Form, inputs: list[str], cache: list[str], share
     )  # fmt: skip
 
 
-def _head_norm(g: Graph, form: Form, name: str, x: str, heads: int) -> str:
+def _head_norm(g: GraphBuilder, form: DecoderForm, name: str, x: str, heads: int) -> str:
     """Add a normalization of each head by itself, as Qwen 3 has it."""
     with g.scope(name):
         rows = g.op("Reshape", x, g.ints(0, -1, form.head))
@@ -109,7 +115,7 @@ def _head_norm(g: Graph, form: Form, name: str, x: str, heads: int) -> str:
         return g.op("Reshape", normed, g.ints(0, -1, heads * form.head))
 
 
-def _turned(g: Graph, form: Form, x: str, heads: int, shared: _Shared) -> str:
+def _turned(g: GraphBuilder, form: DecoderForm, x: str, heads: int, shared: _Shared) -> str:
     part = {"rotary_embedding_dim": form.rotary_part, "num_heads": heads} if form.rotary_part else {}
     return g.op(
         "RotaryEmbedding", x, shared.positions, *shared.tables,

@@ -6,11 +6,11 @@ import ml_dtypes
 import msgspec
 import numpy as np
 
-BLOCK = 32
+WEIGHT_BLOCK = 32
 """Neighbouring weights along a sum that share a scale; Model Builder's default."""
 
 
-class Form(msgspec.Struct, frozen=True, kw_only=True):
+class DecoderForm(msgspec.Struct, frozen=True, kw_only=True):
     """The sizes and parts of one decoder.
 
     Attributes:

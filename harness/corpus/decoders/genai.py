@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from harness.corpus.decoders.form import LAYERS, VOCABULARY, Form
+from harness.corpus.decoders.form import LAYERS, VOCABULARY, DecoderForm
 
 _PAD, _START, _END = 0, 1, 2
 
 
-def genai_config(form: Form) -> dict[str, Any]:
+def genai_config(form: DecoderForm) -> dict[str, Any]:
     """Return the content for a decoder in a dialect of Model Builder."""
     whisper = form.dialect == "whisper"
     if whisper:

@@ -4,12 +4,12 @@ import numpy as np
 from onnx import TensorProto, helper
 
 from harness.core.value import Array
-from harness.corpus.decoders.form import Form
-from harness.corpus.zoo.graph import Graph
+from harness.corpus.decoders.form import DecoderForm
+from harness.corpus.zoo.graph_builder import GraphBuilder
 from harness.corpus.zoo.layers import length
 
 
-def rotary_tables(g: Graph, form: Form) -> tuple[str, str]:
+def rotary_tables(g: GraphBuilder, form: DecoderForm) -> tuple[str, str]:
     """Add the tables of cosine and sine: a row for each position, a column for each pair of elements."""
     turned = form.rotary_part or form.head
     frequencies = form.base ** (-np.arange(0, turned, 2) / turned)
@@ -21,7 +21,7 @@ def rotary_tables(g: Graph, form: Form) -> tuple[str, str]:
         )
 
 
-def additive_mask(g: Graph, form: Form, ids: str, mask: str) -> str:
+def additive_mask(g: GraphBuilder, form: DecoderForm, ids: str, mask: str) -> str:
     """Add the mask that is added to the scores, ``(batch, 1, new, past + new)``: 0 where a key is visible.
 
     A key is visible if its place in the cache is not after the query's, it is within the window, and the mask
@@ -35,7 +35,7 @@ def additive_mask(g: Graph, form: Form, ids: str, mask: str) -> str:
         return hidden(g, form, g.op("And", _seen(g, form, places, queries), counted))
 
 
-def fixed_mask(g: Graph, form: Form, positions: str) -> str:
+def fixed_mask(g: GraphBuilder, form: DecoderForm, positions: str) -> str:
     """Add the same for a cache of a fixed length, in which a key's place is its position."""
     with g.scope("mask"):
         places = g.constant(np.arange(form.context))
@@ -43,7 +43,7 @@ def fixed_mask(g: Graph, form: Form, positions: str) -> str:
         return hidden(g, form, _seen(g, form, places, queries))
 
 
-def hidden(g: Graph, form: Form, seen: str) -> str:
+def hidden(g: GraphBuilder, form: DecoderForm, seen: str) -> str:
     """Add the choice between 0 and the lowest number of the model's type."""
     chosen = g.op("Where", seen, g.scalar(0), g.scalar(form.lowest))
     if form.dtype == "float32":
@@ -51,7 +51,7 @@ def hidden(g: Graph, form: Form, seen: str) -> str:
     return g.op("Cast", chosen, to=helper.np_dtype_to_tensor_dtype(form.numpy_type))
 
 
-def ones_and_total(g: Graph, mask: str) -> tuple[str, str]:
+def ones_and_total(g: GraphBuilder, mask: str) -> tuple[str, str]:
     """Add the lengths that ``GroupQueryAttention`` takes as a mask, as Model Builder computes them.
 
     Returns:
@@ -63,11 +63,11 @@ def ones_and_total(g: Graph, mask: str) -> tuple[str, str]:
         return last, g.op("Cast", length(g, mask, 1), to=TensorProto.INT32)
 
 
-def _range(g: Graph, start: str, end: str) -> str:
+def _range(g: GraphBuilder, start: str, end: str) -> str:
     return g.op("Range", start, end, g.constant(np.array(1)))
 
 
-def _seen(g: Graph, form: Form, places: str, queries: str) -> str:
+def _seen(g: GraphBuilder, form: DecoderForm, places: str, queries: str) -> str:
     seen = g.op("LessOrEqual", places, queries)
     if not form.window:
         return seen
@@ -75,7 +75,7 @@ def _seen(g: Graph, form: Form, places: str, queries: str) -> str:
     return g.op("And", seen, g.op("Greater", places, oldest))
 
 
-def sinks(g: Graph, form: Form) -> str:
+def sinks(g: GraphBuilder, form: DecoderForm) -> str:
     """Add the number that each head adds to the denominator of its softmax."""
     values: Array = 2 + g.random("sinks").standard_normal(form.heads)
     return g.weight("sinks", values.astype(form.numpy_type))

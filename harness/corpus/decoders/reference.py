@@ -2,10 +2,10 @@
 
 import math
 
-from harness.corpus.decoders.form import BLOCK, LAYERS, VOCABULARY, Form
+from harness.corpus.decoders.form import LAYERS, VOCABULARY, WEIGHT_BLOCK, DecoderForm
 from harness.corpus.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
-from harness.corpus.facts import model_facts
-from harness.corpus.nodes import operators
+from harness.corpus.model_facts import model_facts
+from harness.corpus.nodes import operator_set
 from harness.corpus.zoo.reference import table
 
 _HEAD = f"""# Decoders
@@ -29,7 +29,7 @@ suites = ["generate"]
 * **Weights** are random numbers, scaled so that every part matters for the logits: each layer, the positions,
   the mask, a window, a cap, zero points. Tests take each of them away and look at what changes. Nothing is
   trained: the text means nothing, numbers do.
-* **Quantized weights** have blocks of {BLOCK} along the sum. Embeddings are quantized like the rest.
+* **Quantized weights** have blocks of {WEIGHT_BLOCK} along the sum. Embeddings are quantized like the rest.
 * **Inputs** of the suite are one new token after cached ones, for two texts.
 * **Building.** A model is built when it is first asked for, and kept in the [cache](corpus.md#the-cache).
 """
@@ -53,7 +53,7 @@ def reference() -> str:
     return "\n".join([*lines, ""])
 
 
-def _row(name: str, form: Form) -> tuple[str, ...]:
+def _row(name: str, form: DecoderForm) -> tuple[str, ...]:
     proto = build(name).model(name)
     weights = sum(math.prod(weight.dims) for weight in proto.graph.initializer)
     return (
@@ -68,7 +68,7 @@ def _row(name: str, form: Form) -> tuple[str, ...]:
     )
 
 
-_NOTED = operators("""
+_NOTED = operator_set("""
     Attention GatherBlockQuantized GroupQueryAttention MatMulNBits MoE MultiHeadAttention QMoE
     RMSNormalization RotaryEmbedding SimplifiedLayerNormalization SkipLayerNormalization
     SkipSimplifiedLayerNormalization TensorScatter

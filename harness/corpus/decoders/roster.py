@@ -5,17 +5,17 @@ from pathlib import Path
 
 import msgspec
 
-from harness.corpus.decoders.form import Form
+from harness.corpus.decoders.form import DecoderForm
 from harness.corpus.decoders.genai import genai_config
 from harness.corpus.genai_config import CONFIG_NAME
-from harness.corpus.value_file import write_model
-from harness.corpus.zoo.graph import Graph
+from harness.corpus.value_file import write_model_folder
+from harness.corpus.zoo.graph_builder import GraphBuilder
 
-_onnx = partial(Form, dialect="onnx", attention="Attention")
-_contrib = partial(Form, dialect="contrib")
-_gqa = partial(Form, dialect="contrib", packed=True, rotary="inside")
+_onnx = partial(DecoderForm, dialect="onnx", attention="Attention")
+_contrib = partial(DecoderForm, dialect="contrib")
+_gqa = partial(DecoderForm, dialect="contrib", packed=True, rotary="inside")
 
-DECODERS: dict[str, Form] = {
+DECODERS: dict[str, DecoderForm] = {
     # ONNX's own operators.
     "onnx23-h64": _onnx(what="as many heads of keys as of queries", opset=23),
     "onnx23-h80-cap": _onnx(
@@ -116,7 +116,7 @@ DECODERS: dict[str, Form] = {
         what="grouped by 4, two of four experts, weights of 8 bits", key_heads=1, experts=4, bits=8
     ),
     # Beside an encoder.
-    "whisper-h64": Form(
+    "whisper-h64": DecoderForm(
         what="its own cache, and a fixed one from an encoder",
         dialect="whisper", attention="MultiHeadAttention", rotary="none",
     ),
@@ -136,18 +136,18 @@ def decoder_names() -> tuple[str, ...]:
     return tuple(sorted(name for name in DECODERS if name not in LEFT_OUT))
 
 
-def build(name: str) -> Graph:
+def build(name: str) -> GraphBuilder:
     """Return the finished graph of a form, with its inputs."""
     form = DECODERS[name]
-    g = Graph(seed=name, opset=form.opset)
+    g = GraphBuilder(seed=name, opset=form.opset)
     add(g, form)
     return g
 
 
-def add(g: Graph, form: Form) -> None:
+def add(g: GraphBuilder, form: DecoderForm) -> None:
     """Add a decoder to an empty graph."""
     if form.dialect == "onnx":
-        from harness.corpus.decoders.plain import build as build_dialect
+        from harness.corpus.decoders.onnx_decoders import build as build_dialect
     elif form.dialect == "contrib":
         from harness.corpus.decoders.contrib import build as build_dialect
     else:
@@ -158,7 +158,7 @@ def add(g: Graph, form: Form) -> None:
 def write_decoder(name: str, folder: Path) -> None:
     """Write a model with its inputs into an empty folder; most have a ``genai_config.json``, too."""
     g = build(name)
-    write_model(folder, g.model(name), g.inputs)
+    write_model_folder(folder, g.model(name), g.inputs)
     if DECODERS[name].dialect != "onnx":
         text = msgspec.json.format(msgspec.json.encode(genai_config(DECODERS[name])), indent=4)
         (folder / CONFIG_NAME).write_bytes(text)

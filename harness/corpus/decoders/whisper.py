@@ -1,17 +1,17 @@
 """A decoder beside an encoder, in the form of Whisper: its own cache grows, the encoder's stays."""
 
 from harness.corpus.decoders import ports
-from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, VOCABULARY, Form
-from harness.corpus.decoders.plain import attention_output, attention_parts, head
-from harness.corpus.decoders.products import EPSILON, Part, product, scale_weight
-from harness.corpus.zoo.graph import CONTRIB_DOMAIN, Graph
+from harness.corpus.decoders.form import KEY_SPREAD, LAYERS, VOCABULARY, DecoderForm
+from harness.corpus.decoders.onnx_decoders import attention_output, attention_parts, head
+from harness.corpus.decoders.weight_products import EPSILON, ProductPart, product, scale_weight
+from harness.corpus.zoo.graph_builder import CONTRIB_DOMAIN, GraphBuilder
 from harness.corpus.zoo.layers import gelu, length
 
 _FRAMES = 40
 """Frames of the encoder: half a second of sound, where Whisper has 30 seconds."""
 
 
-def build(g: Graph, form: Form) -> None:
+def build(g: GraphBuilder, form: DecoderForm) -> None:
     """Add the whole decoder to an empty graph."""
     ids = ports.tokens(g, "int32")
     caches = ports.past(g, form, "past_{part}_self_{layer}")
@@ -28,14 +28,14 @@ def build(g: Graph, form: Form) -> None:
                 x = _cross_attention(g, form, y, crosses[layer])
                 y, skip = _norm(g, form, "final_layer_norm", skip, x)
                 with g.scope("mlp"):
-                    y = gelu(g, product(g, form, y, form.width, {"fc1": Part(form.inner, 2.0)}))
-                    x = product(g, form, y, form.inner, {"fc2": Part(form.width, 2.0)})
+                    y = gelu(g, product(g, form, y, form.width, {"fc1": ProductPart(form.inner, 2.0)}))
+                    x = product(g, form, y, form.inner, {"fc2": ProductPart(form.width, 2.0)})
         y, _ = _norm(g, form, "layer_norm", skip, x)
     ports.logits(g, form, head(g, form, y))
     ports.present(g, form, made, "present_{part}_self_{layer}")
 
 
-def _embedded(g: Graph, form: Form, ids: str, past: str) -> str:
+def _embedded(g: GraphBuilder, form: DecoderForm, ids: str, past: str) -> str:
     """Add the embeddings of tokens and of their positions, which follow the cached ones."""
     with g.scope("embeddings"):
         words = g.random("word").standard_normal((VOCABULARY, form.width))
@@ -48,7 +48,7 @@ def _embedded(g: Graph, form: Form, ids: str, past: str) -> str:
         return g.op("Add", found, g.op("Slice", table, start, end, g.ints(0)))
 
 
-def _norm(g: Graph, form: Form, name: str, skip: str, x: str) -> tuple[str, str]:
+def _norm(g: GraphBuilder, form: DecoderForm, name: str, skip: str, x: str) -> tuple[str, str]:
     """Add a normalization of ``skip + x``; the first has nothing to add. Return its result and the sum."""
     with g.scope(name):
         weights = [scale_weight(g, form, form.width), g.normal("bias", (form.width,), 0.2)]
@@ -60,7 +60,7 @@ def _norm(g: Graph, form: Form, name: str, skip: str, x: str) -> tuple[str, str]
         return normed, total
 
 
-def _self_attention(g: Graph, form: Form, x: str, cache: list[str]) -> tuple[str, list[str]]:
+def _self_attention(g: GraphBuilder, form: DecoderForm, x: str, cache: list[str]) -> tuple[str, list[str]]:
     with g.scope("attn"):
         inputs = [
             product(g, form, x, form.width, {name: part}) for name, part in attention_parts(form).items()
@@ -72,9 +72,11 @@ def _self_attention(g: Graph, form: Form, x: str, cache: list[str]) -> tuple[str
         return attention_output(g, form, y), kept
 
 
-def _cross_attention(g: Graph, form: Form, x: str, cross: list[str]) -> str:
+def _cross_attention(g: GraphBuilder, form: DecoderForm, x: str, cross: list[str]) -> str:
     with g.scope("cross_attn"):
-        query = product(g, form, x, form.width, {"q_proj": Part(form.heads * form.head, KEY_SPREAD**2)})
+        query = product(
+            g, form, x, form.width, {"q_proj": ProductPart(form.heads * form.head, KEY_SPREAD**2)}
+        )
         y = g.op(
             "MultiHeadAttention", query, *cross,
             domain=CONTRIB_DOMAIN, num_heads=form.heads, scale=form.head**-0.5,

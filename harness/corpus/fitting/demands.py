@@ -8,14 +8,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.corpus.fitting.known import (
-    Known,
+from harness.corpus.fitting.known_tensors import (
+    KnownTensor,
     reshaped,
     sliced,
     split_lengths,
 )
 from harness.corpus.nodes import domain_of
-from harness.corpus.work.size import NOT_KNOWN, Dims, attribute, known_dims
+from harness.corpus.work.size import SIZE_ERRORS, Dims, attribute, known_dims
 from harness.operators.book import rules_of
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ _STFT_INPUTS = 4
 """With the last one, the length of a frame, which may be that of the window otherwise."""
 
 _Demands = Iterator[tuple[str, Demand]]
-_Given = Sequence[Known | None]
+_Given = Sequence[KnownTensor | None]
 
 
 def demands_of(node: "onnx.NodeProto", given: _Given) -> list[tuple[str, Demand]]:
@@ -56,7 +56,7 @@ def demands_of(node: "onnx.NodeProto", given: _Given) -> list[tuple[str, Demand]
     if rule is None or domain_of(node) not in _DOMAINS:
         return []
     found: list[tuple[str, Demand]] = []
-    with contextlib.suppress(*NOT_KNOWN):  # known demands count nevertheless
+    with contextlib.suppress(*SIZE_ERRORS):  # known demands count nevertheless
         found.extend(rule(node, given))
     return found
 

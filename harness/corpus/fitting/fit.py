@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 
+from harness.corpus.fitting.demand_walk import DemandsByPlace, Walk
 from harness.corpus.fitting.demands import Demand
-from harness.corpus.fitting.known import Known
-from harness.corpus.fitting.walk import Demands, Walk
+from harness.corpus.fitting.known_tensors import KnownTensor
 
-Sizes = dict[str, int]
-Inputs = Callable[[Mapping[str, int]], Mapping[str, Known]]
+DimensionSizes = dict[str, int]
+InputsAtSizes = Callable[[Mapping[str, int]], Mapping[str, KnownTensor]]
 """Sizes of dimensions -> the graph inputs."""
 
 _MOST_SIZE = 1 << 17
@@ -40,8 +40,8 @@ class Fit(msgspec.Struct, frozen=True, kw_only=True):
         unmet: Number of unmet demands at these sizes.
     """
 
-    least: Sizes = {}
-    draws: tuple[Sizes, ...] = ()
+    least: DimensionSizes = {}
+    draws: tuple[DimensionSizes, ...] = ()
     beyond: tuple[str, ...] = ()
     unmet: int = 0
 
@@ -50,16 +50,16 @@ NO_FIT = Fit()
 """Nothing is known about what a graph requires."""
 
 
-class Search:
+class SizeSearch:
     """Searches for sizes of one graph."""
 
-    def __init__(self, walk: Walk, inputs: Inputs, free: Iterable[str]) -> None:
+    def __init__(self, walk: Walk, inputs: InputsAtSizes, free: Iterable[str]) -> None:
         self._walk = walk
         self._inputs = inputs
         self._free = tuple(free)
         self._limit = 0
         self._moving: dict[tuple[str, str], bool] = {}
-        self._known: dict[tuple[tuple[str, int], ...], Demands] = {}
+        self._known: dict[tuple[tuple[str, int], ...], DemandsByPlace] = {}
 
     def allow(self, share: float) -> None:
         """Allow a further share of the budget of nodes."""
@@ -70,11 +70,11 @@ class Search:
         """Return whether this budget is used up: the search ends, and unknown demands count as met."""
         return self._walk.visited > self._limit
 
-    def broken(self, sizes: Sizes) -> dict[str, Demand]:
+    def broken(self, sizes: DimensionSizes) -> dict[str, Demand]:
         """Return the demands that are not met, by their places."""
         return {place: one for place, one in self._demands(sizes).items() if not one.is_met}
 
-    def fitted(self, start: Sizes) -> Sizes:
+    def fitted(self, start: DimensionSizes) -> DimensionSizes:
         """Return the nearest sizes that meet all demands that can be met."""
         sizes, hopeless = start, set[str]()
         for _ in range(_MOST_ROUNDS):
@@ -88,7 +88,7 @@ class Search:
                 sizes = found
         return sizes
 
-    def _demands(self, sizes: Sizes) -> Demands:
+    def _demands(self, sizes: DimensionSizes) -> DemandsByPlace:
         key = tuple(sorted(sizes.items()))
         found = self._known.get(key)
         if found is None:
@@ -97,7 +97,7 @@ class Search:
             found = self._known[key] = self._walk.demands(self._inputs(sizes))
         return found
 
-    def _mended(self, place: str, sizes: Sizes) -> Sizes | None:
+    def _mended(self, place: str, sizes: DimensionSizes) -> DimensionSizes | None:
         """Return sizes that meet one more demand and break none before it; None if there are none nearby."""
         moving = [name for name in reversed(self._free) if self._moves(place, sizes, name)]
         groups = [(name,) for name in moving] + ([tuple(moving)] if len(moving) > 1 else [])
@@ -108,7 +108,7 @@ class Search:
                     return tried
         return None
 
-    def _moves(self, place: str, sizes: Sizes, name: str) -> bool:
+    def _moves(self, place: str, sizes: DimensionSizes, name: str) -> bool:
         """Return whether a dimension changes an operator's input."""
         found = self._moving.get((place, name))
         if found is None:
@@ -118,7 +118,7 @@ class Search:
             found = self._moving[place, name] = any(value not in (None, now) for value in values)
         return found
 
-    def _candidates(self, place: str, sizes: Sizes, names: tuple[str, ...]) -> Iterator[int]:
+    def _candidates(self, place: str, sizes: DimensionSizes, names: tuple[str, ...]) -> Iterator[int]:
         """Yield sizes that may meet a demand; all given dimensions get the same size."""
         current = max(sizes[name] for name in names)
         demand = self._demands(sizes)[place]
@@ -133,7 +133,7 @@ class Search:
             yield -(-current // step) * step
 
     def _crossing(
-        self, place: str, sizes: Sizes, names: tuple[str, ...], low: int, high: int
+        self, place: str, sizes: DimensionSizes, names: tuple[str, ...], low: int, high: int
     ) -> Iterator[int]:
         """Yield the least size in a range with which a value reaches 0, if it is on the other side before."""
 
@@ -161,11 +161,11 @@ class Search:
                 end = middle
         yield end
 
-    def _value(self, place: str, sizes: Sizes) -> int | None:
+    def _value(self, place: str, sizes: DimensionSizes) -> int | None:
         demand = self._demands(sizes).get(place)
         return None if demand is None else demand.value
 
-    def _is_better(self, place: str, before: Sizes, after: Sizes) -> bool:
+    def _is_better(self, place: str, before: DimensionSizes, after: DimensionSizes) -> bool:
         demands = self._demands(after)
         if place not in demands or not demands[place].is_met:
             return False
@@ -178,7 +178,9 @@ class Search:
         return False
 
 
-def fit(search: Search, names: Iterable[str], starts: Callable[[Sizes], tuple[Sizes, ...]]) -> Fit:
+def fit(
+    search: SizeSearch, names: Iterable[str], starts: Callable[[DimensionSizes], tuple[DimensionSizes, ...]]
+) -> Fit:
     """Return sizes for all draws.
 
     Args:
@@ -204,7 +206,7 @@ def fit(search: Search, names: Iterable[str], starts: Callable[[Sizes], tuple[Si
     return Fit(least=least, draws=tuple(draws), beyond=beyond, unmet=len(broken))
 
 
-def _one_by_one(search: Search, least: Sizes, start: Sizes) -> Sizes:
+def _one_by_one(search: SizeSearch, least: DimensionSizes, start: DimensionSizes) -> DimensionSizes:
     """Return the least sizes, with as many preferred ones as the graph accepts together."""
     sizes, unavoidable = least, len(search.broken(least))
     for name, size in start.items():

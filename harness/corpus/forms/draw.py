@@ -13,10 +13,10 @@ import numpy as np
 
 from harness.core.value import Array
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
-class Draw:
+class ChoiceStream:
     """A stream of choices that derives from a key."""
 
     def __init__(self, *key: int) -> None:
@@ -35,11 +35,11 @@ class Draw:
         """Return whether something of this probability happens."""
         return self.below(100) < percent
 
-    def pick(self, items: Sequence[T]) -> T:
+    def pick(self, items: Sequence[_T]) -> _T:
         """Return one of the items."""
         return items[self.below(len(items))]
 
-    def some(self, items: Sequence[T], count: int) -> list[T]:
+    def some(self, items: Sequence[_T], count: int) -> list[_T]:
         """Return ``count`` different items in random order."""
         left = list(items)
         return [left.pop(self.below(len(left))) for _ in range(count)]

@@ -4,23 +4,23 @@ from typing import Any
 
 from harness.core.value import STRING
 from harness.corpus.element_types import NUMBERS, is_floating
+from harness.corpus.forms.input_values import APART, GENERAL, POSITIVE, ValueKind, values
 from harness.corpus.forms.setting import Form, Operand, Setting, broadcast
-from harness.corpus.forms.values import APART, GENERAL, POSITIVE, Kind, values
 
-_DOMAINS: dict[str, Kind] = {
-    "Acos": Kind(low=-0.875, high=0.875),
-    "Acosh": Kind(low=1.125, high=4.0),
-    "Asin": Kind(low=-0.875, high=0.875),
-    "Atanh": Kind(low=-0.875, high=0.875),
+_DOMAINS: dict[str, ValueKind] = {
+    "Acos": ValueKind(low=-0.875, high=0.875),
+    "Acosh": ValueKind(low=1.125, high=4.0),
+    "Asin": ValueKind(low=-0.875, high=0.875),
+    "Atanh": ValueKind(low=-0.875, high=0.875),
     "Ceil": APART,
     "Floor": APART,
     "HardSigmoid": APART,
     "Log": POSITIVE,
-    "Reciprocal": Kind(away=0.5),
+    "Reciprocal": ValueKind(away=0.5),
     "Round": APART,
     "Shrink": APART,
     "Sqrt": POSITIVE,
-    "Tan": Kind(low=-1.125, high=1.125),
+    "Tan": ValueKind(low=-1.125, high=1.125),
     "ThresholdedRelu": APART,
 }
 """Operators with a limited domain, or with jumps, which lie at multiples of 1/2."""
@@ -59,13 +59,13 @@ def cast(setting: Setting) -> Form:
     source, target = setting.dtype(0), setting.output_type(0)
     integer = not is_floating(target) and target not in {"bool", STRING}
     low = 0.0 if target.startswith("u") or target == "float8e8m0" else -4.0
-    kind = Kind(low=low, high=3.0, apart=is_floating(source) and integer, fine=False)
+    kind = ValueKind(low=low, high=3.0, apart=is_floating(source) and integer, fine=False)
     if target == "bool":
         kind = APART
     shape = setting.shape(empty=True)
     data = setting.operand(0, shape, kind)
     if source == STRING:
-        numbers = values(setting.draw, "int64", shape, Kind(low=max(low, -2.0), high=1.0))
+        numbers = values(setting.draw, "int64", shape, ValueKind(low=max(low, -2.0), high=1.0))
         data = Operand(array=numbers.astype(str).astype(object), dtype=STRING)
     if setting.name == "CastLike":
         like = setting.operand(1, setting.shape(1, 2))
@@ -95,29 +95,29 @@ def binary(setting: Setting) -> Form:
     return Form(inputs=inputs, attributes=attributes, aliases=setting.name in _ALIASING)
 
 
-def _kinds(setting: Setting) -> tuple[Kind, Kind]:
+def _kinds(setting: Setting) -> tuple[ValueKind, ValueKind]:
     name = setting.name
     whole = not is_floating(setting.dtype(0))
     if name == "Pow":
-        exponent = Kind(low=0.0 if whole or not is_floating(setting.dtype(1)) else -2.0, high=3.0)
-        return (Kind(low=0.0, high=4.0) if whole else POSITIVE), exponent
+        exponent = ValueKind(low=0.0 if whole or not is_floating(setting.dtype(1)) else -2.0, high=3.0)
+        return (ValueKind(low=0.0, high=4.0) if whole else POSITIVE), exponent
     if name == "Div":
         # Integer division truncates; ONNX says so for both signs.
-        return GENERAL, Kind(low=1.0 if whole else -4.0, away=0.5)
+        return GENERAL, ValueKind(low=1.0 if whole else -4.0, away=0.5)
     if name == "Mod":
-        return (Kind(low=-8.0, high=8.0), Kind(low=1.0, high=5.0)) if whole else (APART, _MODULI)
+        return (ValueKind(low=-8.0, high=8.0), ValueKind(low=1.0, high=5.0)) if whole else (APART, _MODULI)
     if name == "BitShift":
         # No bit is shifted out of the narrowest type: ONNX does not define the result.
-        return Kind(low=0.0, high=3.0), Kind(low=0.0, high=5.0)
+        return ValueKind(low=0.0, high=3.0), ValueKind(low=0.0, high=5.0)
     if name.startswith("Bitwise"):
-        return Kind(low=-100.0, high=100.0), Kind(low=-100.0, high=100.0)
+        return ValueKind(low=-100.0, high=100.0), ValueKind(low=-100.0, high=100.0)
     return GENERAL, GENERAL
 
 
 _ALIASING = frozenset({"Add", "And", "Equal", "Greater", "Less", "Mul", "Or", "Sub", "Xor"})
 """Operators that accept the same values in both inputs."""
 
-_MODULI = Kind(low=4.0, high=4.0, fine=False)
+_MODULI = ValueKind(low=4.0, high=4.0, fine=False)
 """Divisors with which the remainder of an ``APART`` value is as far from its jumps as the value from whole
 numbers."""
 

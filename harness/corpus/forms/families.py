@@ -19,9 +19,9 @@ from harness.corpus.forms import (
 )
 from harness.corpus.forms.setting import Form, Setting
 
-Family = Callable[[Setting], Form]
+MakeForm = Callable[[Setting], Form]
 
-_OPERATORS: dict[Family, str] = {
+_OPERATORS: dict[MakeForm, str] = {
     elementwise.unary: """Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Celu Cos Cosh Elu Erf Exp
         Floor Gelu HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu
         Round Selu Shrink Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh ThresholdedRelu
@@ -125,5 +125,7 @@ _OPERATORS: dict[Family, str] = {
     indexing.rows: "ai.onnx.ml.ArrayFeatureExtractor",
 }
 
-FAMILIES: dict[str, Family] = {name: family for family, names in _OPERATORS.items() for name in names.split()}
+FAMILIES: dict[str, MakeForm] = {
+    name: family for family, names in _OPERATORS.items() for name in names.split()
+}
 """Operator, with its domain unless that is ONNX's own -> its family."""

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from harness.corpus.element_types import is_floating
+from harness.corpus.forms.input_values import ValueKind
 from harness.corpus.forms.setting import Form, Operand, Setting
-from harness.corpus.forms.values import Kind
 
 
 def _image(setting: Setting, *, rank: int = 4) -> tuple[int, ...]:
@@ -175,5 +175,5 @@ def deformable(setting: Setting) -> Form:
     if draw.chance(50):
         inputs.append(setting.operand(3, (outside,)))
         if draw.chance(50):
-            inputs.append(setting.operand(4, (1, points, *out), Kind(low=0.0, high=1.0)))
+            inputs.append(setting.operand(4, (1, points, *out), ValueKind(low=0.0, high=1.0)))
     return Form(inputs=tuple(inputs))

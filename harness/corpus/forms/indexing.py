@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from harness.core.value import Array
+from harness.corpus.forms.input_values import DISTINCT, ValueKind
 from harness.corpus.forms.setting import FROM_END, Form, Operand, Setting
-from harness.corpus.forms.values import DISTINCT, Kind
 
 
 def _indices(setting: Setting, shape: Sequence[int], size: int) -> Array:
@@ -88,7 +88,7 @@ def one_hot(setting: Setting) -> Form:
     """Return a form of OneHot."""
     draw = setting.draw
     depth = draw.between(2, 9)
-    indices = setting.operand(0, setting.shape(1, 3), Kind(low=0.0, high=float(depth - 1), fine=False))
+    indices = setting.operand(0, setting.shape(1, 3), ValueKind(low=0.0, high=float(depth - 1), fine=False))
     indices = Operand(array=np.floor(indices.array).astype(indices.array.dtype), dtype=indices.dtype)
     rank = indices.array.ndim
     inputs = (indices, setting.given(1, draw.pick((depth, [depth]))), setting.operand(2, (2,)))
@@ -110,7 +110,7 @@ def unique(setting: Setting) -> Form:
     """Return a form of Unique."""
     draw = setting.draw
     shape = setting.shape(1, 3)
-    kind = Kind(low=-1.0, high=1.0, fine=False)
+    kind = ValueKind(low=-1.0, high=1.0, fine=False)
     if setting.operator.domain:
         return Form(inputs=(setting.operand(0, shape[:1], kind),), outputs=3)
     attributes = setting.maybe(40, {"axis": setting.axis(len(shape))})

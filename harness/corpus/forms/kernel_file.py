@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from harness.core.value import DTYPES, STRING
-from harness.corpus.forms.operators import Operator, Types
+from harness.corpus.forms.operator_schemas import OperatorSchema, Types
 
 _CONTRIB = "com.microsoft"
 _LAST_OPSET = {"": 26, "ai.onnx.ml": 5, _CONTRIB: 1}
@@ -46,7 +46,7 @@ _EXPANDED_TYPES = frozenset({"float32", "int64", "bool"})
 """Types of operators that the CPU EP computes by their function: the types that all its kernels have."""
 
 
-def operators_here() -> Iterator[Operator]:
+def operators_here() -> Iterator[OperatorSchema]:
     """Yield the operators that the installed onnxruntime's CPU EP computes, sorted; imports onnxruntime."""
     import onnxruntime.capi.onnxruntime_pybind11_state as runtime
     from onnx import defs
@@ -67,7 +67,7 @@ def operators_here() -> Iterator[Operator]:
             yield from _of_schema(schema, end, kernels[domain, name])
 
 
-def _of_schema(schema: Any, end: int, kernels: Iterable[Any]) -> Iterator[Operator]:
+def _of_schema(schema: Any, end: int, kernels: Iterable[Any]) -> Iterator[OperatorSchema]:
     """Yield one operator for each range of opsets in which the CPU EP has the same kernels."""
     begin = max(schema.since_version, 1 if schema.domain else _FIRST_OPSET)
     end = min(end, _LAST_OPSET[schema.domain])
@@ -91,7 +91,7 @@ def _of_schema(schema: Any, end: int, kernels: Iterable[Any]) -> Iterator[Operat
             {name: tuple(sorted(set(allowed) & _EXPANDED_TYPES)) for name, allowed in variables.items()}
         ]
     for (first, last), found in sorted(by_range.items()):
-        yield Operator(
+        yield OperatorSchema(
             domain=schema.domain,
             name=schema.name,
             since=schema.since_version,

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from harness.corpus.forms.input_values import POSITIVE, ValueKind
 from harness.corpus.forms.setting import Form, Operand, Setting
-from harness.corpus.forms.values import POSITIVE, Kind
 
-_SCALES = Kind(low=-2.0, high=2.0)
+_SCALES = ValueKind(low=-2.0, high=2.0)
 _EPSILONS = (1e-5, 1e-3, 0.125)
 
 

@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 
+from harness.corpus.forms.input_values import SMALL, UNIT, ValueKind
 from harness.corpus.forms.setting import Form, Operand, Setting, broadcast
-from harness.corpus.forms.values import SMALL, UNIT, Kind
 
-_INTEGERS = Kind(low=-20.0, high=20.0)
+_INTEGERS = ValueKind(low=-20.0, high=20.0)
 
 
 def matmul(setting: Setting) -> Form:
     """Return a form of MatMul: batches that broadcast, vectors on either side."""
     first, second = _shapes(setting)
-    kinds = Kind(low=-3.0, high=3.0)
+    kinds = ValueKind(low=-3.0, high=3.0)
     return Form(inputs=(setting.operand(0, first, kinds), setting.operand(1, second, kinds)))
 
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from harness.corpus.element_types import NUMBERS, is_floating
+from harness.corpus.forms.input_values import ValueKind
 from harness.corpus.forms.setting import Form, Operand, Setting, broadcast
-from harness.corpus.forms.values import Kind
 from harness.corpus.forms.windows import window
 
 _SCALE_STEPS = (0.0625, 0.125, 0.25, 0.5, 1.0)
-_EIGHT_BITS = Kind(low=-60.0, high=60.0)
+_EIGHT_BITS = ValueKind(low=-60.0, high=60.0)
 
 
 def _points(setting: Setting, index: int, shape: tuple[int, ...], dtype: str = "") -> Operand:
@@ -53,7 +53,7 @@ def linear(setting: Setting) -> Form:
     if quantizes:
         data = _between_ties(setting, shape, scales, attributes)
     else:
-        data = setting.operand(0, shape, Kind(low=-100.0, high=100.0, fine=False))
+        data = setting.operand(0, shape, ValueKind(low=-100.0, high=100.0, fine=False))
     inputs: list[Operand | None] = [data, scales]
     # Without a zero point, the result of QuantizeLinear is uint8.
     if (quantizes and target != "uint8") or draw.chance(70):
@@ -118,7 +118,7 @@ def quantized_convolution(setting: Setting) -> Form:
         inputs += _scale_and_point(setting, 4)
     inputs += [setting.given(6, draw.pick((0.25, 0.5, 1.0))), _points(setting, 7, ())]
     if draw.chance(50):
-        inputs.append(setting.operand(8, (outside,), Kind(low=-500.0, high=500.0), constant=True))
+        inputs.append(setting.operand(8, (outside,), ValueKind(low=-500.0, high=500.0), constant=True))
     return Form(inputs=tuple(inputs), attributes=slid.attributes)
 
 

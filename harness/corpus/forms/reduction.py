@@ -4,8 +4,8 @@ import math
 from typing import Any
 
 from harness.corpus.element_types import is_floating
+from harness.corpus.forms.input_values import DISTINCT, GENERAL, POSITIVE, UNIT, ValueKind
 from harness.corpus.forms.setting import FROM_END, Form, Operand, Setting
-from harness.corpus.forms.values import DISTINCT, GENERAL, POSITIVE, UNIT, Kind
 
 _PRODUCTS = frozenset({"ReduceProd", "CumProd"})
 _FEW_FACTORS = 8
@@ -32,13 +32,13 @@ def reduction(setting: Setting) -> Form:
     return Form(inputs=tuple(inputs), attributes=attributes)
 
 
-def _kind(setting: Setting, shape: tuple[int, ...]) -> Kind:
+def _kind(setting: Setting, shape: tuple[int, ...]) -> ValueKind:
     if setting.name == "ReduceLogSum":
-        return POSITIVE if is_floating(setting.dtype(0)) else Kind(low=1.0)
+        return POSITIVE if is_floating(setting.dtype(0)) else ValueKind(low=1.0)
     if setting.name in _PRODUCTS:
         # Products of many factors stay in the range of float16 and of int32.
         if is_floating(setting.dtype(0)):
-            return Kind(low=0.875, high=1.125)
+            return ValueKind(low=0.875, high=1.125)
         return UNIT if math.prod(shape) > _FEW_FACTORS else GENERAL
     if setting.dtype(0) in _SMALL_TYPE:
         return UNIT
@@ -93,7 +93,7 @@ def along_axis(setting: Setting) -> Form:
         attributes = {"axis": 0}
     if setting.has("p"):
         attributes |= setting.maybe(50, {"p": setting.draw.between(1, 2)})
-        kind = Kind(low=0.25)
+        kind = ValueKind(low=0.25)
     return Form(inputs=(setting.operand(0, shape, kind),), attributes=attributes)
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from harness.corpus.forms.input_values import SMALL, UNIT
 from harness.corpus.forms.setting import Form, Operand, Setting
-from harness.corpus.forms.values import SMALL, UNIT
 
 _GATES = {"RNN": 1, "GRU": 3, "LSTM": 4}
 

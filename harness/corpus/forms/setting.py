@@ -7,9 +7,9 @@ import msgspec
 import numpy as np
 
 from harness.core.value import DTYPES, Array
-from harness.corpus.forms.draw import Draw
-from harness.corpus.forms.operators import Operator
-from harness.corpus.forms.values import GENERAL, Kind, values
+from harness.corpus.forms.draw import ChoiceStream
+from harness.corpus.forms.input_values import GENERAL, ValueKind, values
+from harness.corpus.forms.operator_schemas import OperatorSchema
 
 FROM_END = 11
 """Version of most operators from which on axes and indices may count from the end."""
@@ -57,7 +57,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
 class Setting:
     """An operator, the types of one of its kernels by type variable, and a stream of choices."""
 
-    def __init__(self, operator: Operator, types: dict[str, str], draw: Draw) -> None:
+    def __init__(self, operator: OperatorSchema, types: dict[str, str], draw: ChoiceStream) -> None:
         self.operator = operator
         self.types = types
         self.draw = draw
@@ -104,7 +104,7 @@ class Setting:
         return self.draw.pick([size for size in _SIZES if size <= most])
 
     def operand(
-        self, index: int, shape: Sequence[int], kind: Kind = GENERAL, *, constant: bool | None = None
+        self, index: int, shape: Sequence[int], kind: ValueKind = GENERAL, *, constant: bool | None = None
     ) -> Operand:
         """Return an input with drawn values."""
         return self.drawn(self.dtype(index), shape, kind, constant=constant)
@@ -118,7 +118,7 @@ class Setting:
         return Operand(array=np.asarray(content, DTYPES.get(dtype, object)), dtype=dtype, constant=constant)
 
     def drawn(
-        self, dtype: str, shape: Sequence[int], kind: Kind = GENERAL, *, constant: bool | None = None
+        self, dtype: str, shape: Sequence[int], kind: ValueKind = GENERAL, *, constant: bool | None = None
     ) -> Operand:
         """Return an operand with drawn values in an element type."""
         return Operand(array=values(self.draw, dtype, shape, kind), dtype=dtype, constant=constant)

@@ -6,8 +6,8 @@ import numpy as np
 
 from harness.core.value import Floats
 from harness.corpus.element_types import NUMBERS
+from harness.corpus.forms.input_values import UNIT
 from harness.corpus.forms.setting import Form, Operand, Setting
-from harness.corpus.forms.values import UNIT
 
 _LENGTHS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33)
 """Powers of two, their neighbours, and primes: implementations differ for each kind."""

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from harness.corpus.forms.input_values import DISTINCT, GENERAL, ValueKind
 from harness.corpus.forms.setting import Form, Operand, Setting
-from harness.corpus.forms.values import DISTINCT, GENERAL, Kind
 from harness.corpus.last_window import IGNORED_SINCE, begins_behind
 
-_FACTORS = Kind(low=-1.0, high=1.0)
-_INTEGERS = Kind(low=-20.0, high=20.0)
-_POINTS = Kind(low=-3.0, high=3.0)
+_FACTORS = ValueKind(low=-1.0, high=1.0)
+_INTEGERS = ValueKind(low=-20.0, high=20.0)
+_POINTS = ValueKind(low=-3.0, high=3.0)
 
 
 class Window(msgspec.Struct, frozen=True, kw_only=True):
@@ -141,7 +141,7 @@ def pool(setting: Setting) -> Form:
     counts_all = setting.operator.domain or setting.since < IGNORED_SINCE
     if attributes.get("ceil_mode") and counts_all and begins_behind(image, slid.kernel, attributes):
         del attributes["ceil_mode"]
-    kind = Kind(low=0.25) if setting.name == "LpPool" else DISTINCT if largest else GENERAL
+    kind = ValueKind(low=0.25) if setting.name == "LpPool" else DISTINCT if largest else GENERAL
     data = setting.operand(0, (batch, channels, *image), kind)
     return Form(inputs=(data,), attributes=attributes, outputs=outputs)
 
@@ -172,7 +172,7 @@ def unpool(setting: Setting) -> Form:
 def whole_pool(setting: Setting) -> Form:
     """Return a form of a pool over the whole image."""
     attributes = setting.maybe(60, {"p": setting.draw.between(1, 3)}) if setting.has("p") else {}
-    kind = Kind(low=0.25) if setting.has("p") else GENERAL
+    kind = ValueKind(low=0.25) if setting.has("p") else GENERAL
     return Form(inputs=(setting.operand(0, setting.shape(3, 5), kind),), attributes=attributes)
 
 

@@ -7,13 +7,13 @@ import onnx.helper
 import onnx.numpy_helper
 
 from harness.core.value import Array
-from harness.corpus.forms.draw import Draw
-from harness.corpus.forms.model import Built
-from harness.corpus.grown.elementwise import ELEMENTWISE
-from harness.corpus.grown.growth import Growth, RefusedError
+from harness.corpus.forms.draw import ChoiceStream
+from harness.corpus.forms.form_model import Built
+from harness.corpus.grown.elementwise_growth import ELEMENTWISE
+from harness.corpus.grown.growth import Growth, MisfitError
 from harness.corpus.grown.moves import MOVES
 from harness.corpus.grown.quantized import QUANTIZED
-from harness.corpus.grown.sums import RECURRENT, SUMS
+from harness.corpus.grown.sums import RECURRENT, SUM_PRODUCTIONS
 from harness.corpus.protos import value_info
 
 OPSETS = (13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 21, 22, 23, 24, 25)
@@ -27,10 +27,10 @@ _MOST_OUTPUTS = 4
 _TRIES = 40
 """Number of productions that are tried for each wanted node."""
 
-KINDS = {
+PRODUCTIONS = {
     "elementwise": ELEMENTWISE,
     "moves": MOVES,
-    "sums": SUMS,
+    "sums": SUM_PRODUCTIONS,
     "quantized": QUANTIZED,
     "recurrent": RECURRENT,
 }
@@ -40,7 +40,7 @@ _DRAWN = ("elementwise", "moves", "sums", "sums", "quantized", "recurrent")
 """Kinds that a graph draws three of; sums twice as often."""
 
 
-def grow(random: Draw) -> Built:
+def grow(random: ChoiceStream) -> Built:
     """Return a random graph of one to a dozen nodes; everything about it is drawn."""
     g = Growth(random, random.pick(OPSETS))
     wanted = random.pick([1, 1, 2, 3, 4, 6, 8, 12])
@@ -51,10 +51,10 @@ def grow(random: Draw) -> Built:
     for _ in range(_TRIES * wanted):
         if len(g.nodes) >= wanted:
             break
-        production = random.pick(KINDS[random.pick(kinds)])
+        production = random.pick(PRODUCTIONS[random.pick(kinds)])
         try:
             production(g)
-        except RefusedError:
+        except MisfitError:
             continue
     if not g.nodes:
         g.op("Identity", g.values[0], most=g.values[0].most, exact=True)

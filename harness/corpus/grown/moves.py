@@ -4,20 +4,20 @@ import math
 
 import numpy as np
 
-from harness.corpus.grown.elementwise import FLOATS, WHOLE, constant
-from harness.corpus.grown.growth import Growth, RefusedError, Value
+from harness.corpus.grown.elementwise_growth import GROWN_FLOATS, WHOLE_TYPES, constant
+from harness.corpus.grown.growth import GrownTensor, Growth, MisfitError
 
-_MOVED = FLOATS | WHOLE | {"bool", "int8", "uint8"}
+_MOVED = GROWN_FLOATS | WHOLE_TYPES | {"bool", "int8", "uint8"}
 _PADDED = frozenset({"float32", "float64", "int32", "int64"})
 _WRAP_SINCE = 19
 _NUMBER_OF_PARTS_SINCE = 18
 
 
-def _any(value: Value) -> bool:
+def _any(value: GrownTensor) -> bool:
     return value.dtype in _MOVED
 
 
-def _full(value: Value) -> bool:
+def _full(value: GrownTensor) -> bool:
     return value.dtype in _MOVED and value.size > 0
 
 
@@ -65,7 +65,7 @@ def resized(g: Growth) -> None:
 
 def sliced(g: Growth) -> None:
     """Slice with steps and negative bounds."""
-    x = g.pick(lambda one: one.dtype in FLOATS | WHOLE and one.rank > 0 and one.size > 0)
+    x = g.pick(lambda one: one.dtype in GROWN_FLOATS | WHOLE_TYPES and one.rank > 0 and one.size > 0)
     axis = g.axis(x)
     size = x.shape[axis]
     step = g.random.pick([1, 1, 2, 3, -1, -2])
@@ -105,7 +105,7 @@ def cut(g: Growth) -> None:
     axis = g.axis(x)
     size = x.shape[axis]
     if size < 2:  # noqa: PLR2004 - nothing to split
-        raise RefusedError("too small")
+        raise MisfitError("too small")
     first = g.random.between(1, size - 1)
     if g.chance(0.3) and size % 2 == 0:
         number = 2 if g.opset >= _NUMBER_OF_PARTS_SINCE else None
@@ -135,7 +135,7 @@ def gathered(g: Growth) -> None:
 
 def scattered(g: Growth) -> None:
     """Add ScatterElements to different places, or ScatterND of rows."""
-    x = g.pick(lambda one: one.dtype in FLOATS - {"float16"} and one.rank > 0 and one.size > 0)
+    x = g.pick(lambda one: one.dtype in GROWN_FLOATS - {"float16"} and one.rank > 0 and one.size > 0)
     if g.chance(0.5):
         axis = g.axis(x)
         size = x.shape[axis]
@@ -153,7 +153,7 @@ def scattered(g: Growth) -> None:
 
 def repeated(g: Growth) -> None:
     """Tile or Expand."""
-    x = g.pick(lambda one: one.dtype in FLOATS | WHOLE and one.size > 0)
+    x = g.pick(lambda one: one.dtype in GROWN_FLOATS | WHOLE_TYPES and one.size > 0)
     if g.chance(0.5) and x.rank:
         times = [g.random.pick([1, 1, 2, 3]) for _ in x.shape]
         g.op("Tile", x, g.ints(*times), most=x.most, exact=True)
@@ -182,7 +182,9 @@ def triangle(g: Growth) -> None:
 
 def ranked(g: Growth) -> None:
     """Add TopK, ArgMax or ArgMin of exact values: ONNX's text resolves ties."""
-    x = g.pick(lambda one: one.exact and one.dtype in {"float32", *WHOLE} and one.rank > 0 and one.size > 0)
+    x = g.pick(
+        lambda one: one.exact and one.dtype in {"float32", *WHOLE_TYPES} and one.rank > 0 and one.size > 0
+    )
     axis = g.axis(x)
     if g.chance(0.4):
         k = g.ints(g.random.between(1, x.shape[axis]))

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.corpus.grown.elementwise import FLOATS, NEAR
-from harness.corpus.grown.growth import FAR, Growth, RefusedError, Value
+from harness.corpus.grown.elementwise_growth import GROWN_FLOATS, NEAR
+from harness.corpus.grown.growth import GREATEST, GrownTensor, Growth, MisfitError
 from harness.corpus.last_window import IGNORED_SINCE, begins_behind
 
 _AXES_INPUT_SINCE = 18
@@ -16,7 +16,7 @@ _SUM_OVER = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL1", "R
 
 def product(g: Growth) -> None:
     """Add MatMul with a weight, of any rank, a vector included."""
-    x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 0)
+    x = g.pick(lambda one: one.dtype in GROWN_FLOATS and one.rank > 0)
     inner = x.shape[-1]
     batches = [(2, inner, 3)] if x.rank == 2 or x.shape[-3:-2] == (2,) else []  # noqa: PLR2004 - they broadcast
     # onnxruntime's CPU EP refuses the product of a vector and a matrix without rows.
@@ -28,7 +28,7 @@ def product(g: Growth) -> None:
 
 def own_product(g: Growth) -> None:
     """Add MatMul of a value with its own transpose."""
-    x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 1 and one.most <= NEAR)
+    x = g.pick(lambda one: one.dtype in GROWN_FLOATS and one.rank > 1 and one.most <= NEAR)
     order = [*range(x.rank - 2), x.rank - 1, x.rank - 2]
     turned = g.op("Transpose", x, perm=order, most=x.most, exact=True)
     g.op("MatMul", x, turned, most=max(1, x.most * x.shape[-1] * x.most))
@@ -36,7 +36,7 @@ def own_product(g: Growth) -> None:
 
 def general_product(g: Growth) -> None:
     """Add Gemm with every combination of its attributes, and each shape of bias."""
-    x = g.pick(lambda one: one.dtype in FLOATS and one.rank == 2)  # noqa: PLR2004 - matrices only
+    x = g.pick(lambda one: one.dtype in GROWN_FLOATS and one.rank == 2)  # noqa: PLR2004 - matrices only
     turned, other = g.random.below(2), g.random.below(2)
     rows, inner = x.shape[::-1] if turned else x.shape
     columns = g.random.between(1, 8)
@@ -97,13 +97,13 @@ def pool(g: Growth) -> None:
 
 def reduced(g: Growth) -> None:
     """Add a reduction over some axes, or all."""
-    x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 0 and one.size > 0 and one.most <= NEAR)
+    x = g.pick(lambda one: one.dtype in GROWN_FLOATS and one.rank > 0 and one.size > 0 and one.most <= NEAR)
     kind = g.random.pick(_SUM_OVER)
     axes = g.random.some(range(x.rank), g.random.between(1, x.rank)) if g.chance(0.8) else None
     if axes is not None and g.chance(0.3):
         axes = [axis - x.rank for axis in axes]
     as_input = g.opset >= _AXES_INPUT_SINCE or kind == "ReduceSum"
-    most = min(FAR, max(1, x.most) ** 2 * x.size)
+    most = min(GREATEST, max(1, x.most) ** 2 * x.size)
     exact = kind in {"ReduceMax", "ReduceMin"}
     keep = g.random.pick([None, 0, 1])
     if as_input and axes is not None:
@@ -123,7 +123,7 @@ def summed_up(g: Growth) -> None:
 
 def softmax(g: Growth) -> None:
     """Add Softmax or LogSoftmax along any axis."""
-    x = g.pick(lambda one: one.dtype in FLOATS and one.rank > 0 and one.size > 0 and one.most <= NEAR)
+    x = g.pick(lambda one: one.dtype in GROWN_FLOATS and one.rank > 0 and one.size > 0 and one.most <= NEAR)
     kind = g.random.pick(["Softmax", "Softmax", "LogSoftmax"])
     g.op(kind, x, axis=g.axis(x), most=1 if kind == "Softmax" else 2 * x.most + 10)
 
@@ -141,10 +141,10 @@ def normalized(g: Growth) -> None:
     x = _image(g)
     channels = x.shape[1]
     if x.dtype != "float32":
-        raise RefusedError("of float32 only")
+        raise MisfitError("of float32 only")
     if kind == "LRN":
         if x.rank != 4:  # noqa: PLR2004 - the CPU EP's kernel is of images
-            raise RefusedError("of images only")
+            raise MisfitError("of images only")
         g.op(kind, x, size=g.random.pick([1, 3, 5]), alpha=0.5, bias=1.0, beta=0.75, most=x.most)
         return
     scale, bias = g.drawn(x.dtype, (channels,)), g.drawn(x.dtype, (channels,))
@@ -189,7 +189,7 @@ def recurrent(g: Growth) -> None:
     g.ops(2, kind, x, *weights, *bias, most=2, **given)
 
 
-def _behind(g: Growth, x: Value) -> None:
+def _behind(g: Growth, x: GrownTensor) -> None:
     """Add a node that runtimes fuse into the previous one."""
     kind = g.random.pick(["", "Relu", "Clip", "Sigmoid", "LeakyRelu", "Add"])
     if kind == "Add":
@@ -202,7 +202,7 @@ def _behind(g: Growth, x: Value) -> None:
         g.op(kind, x, most=x.most)
 
 
-def _image(g: Growth) -> Value:
+def _image(g: Growth) -> GrownTensor:
     return g.pick(
         lambda one: one.dtype in {"float32", "float16"} and 3 <= one.rank <= 5 and one.size > 0  # noqa: PLR2004
     )
@@ -226,7 +226,7 @@ def _window(g: Growth, kernel: list[int], dilated: tuple[int, ...]) -> dict[str,
     return window
 
 
-SUMS = (
+SUM_PRODUCTIONS = (
     product, own_product, general_product, convolution, convolution, deconvolution, pool, pool, reduced,
     reduced, summed_up, softmax, normalized, attention,
 )  # fmt: skip

@@ -8,15 +8,15 @@ from onnx import GraphProto, NodeProto, TensorProto
 from onnx.helper import make_node, make_tensor, make_tensor_value_info
 
 from harness.corpus.noise import AMPLITUDE
-from harness.corpus.schema_types import FLOATS
+from harness.corpus.schema_types import FLOAT_TYPES
 
 _HALF = "ep_harness.half"
 _FLAT, _END, _LENGTHS = "ep_harness.flat", "ep_harness.end", "ep_harness.lengths"
-FLOAT, DOUBLE = "tensor(float)", "tensor(double)"
-_SINGLE = FLOATS[FLOAT]
+FLOAT_TENSOR, DOUBLE = "tensor(float)", "tensor(double)"
+_SINGLE = FLOAT_TYPES[FLOAT_TENSOR]
 
 Beside = Literal["", "one", "row"] | tuple[int, ...]
-"""What the noise of an element also depends on, besides the element's own size; see ``Drawing.noise``."""
+"""What the noise of an element also depends on, besides the element's own size; see ``RoundingDraws.noise``."""
 
 FOUND = 3.0**0.5
 """Half-width of noise whose root mean square is 1: an error of known size and unknown sign."""
@@ -67,7 +67,7 @@ used for the choice.
 """
 
 
-class Drawing:
+class RoundingDraws:
     """Draws the roundings of a precision for one model, whose version of ONNX's operators is ``opset``.
 
     The seeds of all places derive from ``seed``.
@@ -142,14 +142,14 @@ class Drawing:
         stem = f"{result}.{self.sites}"
         self.sites += 1
         wide = source
-        if kind != FLOAT:
+        if kind != FLOAT_TENSOR:
             wide = f"{stem}.wide"
             yield make_node("Cast", [source], [wide], to=_SINGLE)
         scale = f"{stem}.scale"
         yield self._clip(wide, scale, _BOUNDS.get(kind, self._bound))
         if rounded_to == _SINGLE:
             narrow, lost = f"{stem}.narrow", f"{stem}.lost"
-            yield make_node("Cast", [wide], [narrow], to=FLOATS[DOUBLE])
+            yield make_node("Cast", [wide], [narrow], to=FLOAT_TYPES[DOUBLE])
             yield make_node("Sub", [source, narrow], [f"{stem}.wide_lost"])
             yield make_node("Cast", [f"{stem}.wide_lost"], [lost], to=_SINGLE)
             scale = lost
@@ -170,14 +170,14 @@ class Drawing:
             scale = f"{stem}.level"
         noise = f"{stem}.noise"
         yield from self._draw(scale, noise, width)
-        if kind == FLOAT:
+        if kind == FLOAT_TENSOR:
             yield make_node("Add", [source, noise], [result])
         elif kind == DOUBLE:  # the noise is float32, but the sum must not be
-            yield make_node("Cast", [noise], [f"{stem}.double"], to=FLOATS[DOUBLE])
+            yield make_node("Cast", [noise], [f"{stem}.double"], to=FLOAT_TYPES[DOUBLE])
             yield make_node("Add", [source, f"{stem}.double"], [result])
         else:
             yield make_node("Add", [wide, noise], [f"{stem}.sum"])
-            yield make_node("Cast", [f"{stem}.sum"], [result], to=FLOATS[kind])
+            yield make_node("Cast", [f"{stem}.sum"], [result], to=FLOAT_TYPES[kind])
 
     def _add_mean(self, source: str, scale: str, stem: str, axes: tuple[int, ...]) -> Iterator[NodeProto]:
         """Yield nodes that add the mean magnitude over some axes, or over all, to each magnitude."""

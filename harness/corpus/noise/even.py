@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import onnx
 
 from harness.corpus.noise.drawing import Beside
-from harness.corpus.noise.operators import EVEN
-from harness.corpus.noise.terms import Dims, attribute_of
+from harness.corpus.noise.operator_rounding import EVEN
+from harness.corpus.noise.terms import PartialDims, attribute_of
 
 _ENOUGH = 16
 """Number of elements whose mean shows the usual size of one of them."""
 
 
-def even_axes(node: onnx.NodeProto, dims: Sequence[Dims]) -> Beside:
+def even_axes(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> Beside:
     """Return the axes along which all elements have the same uncertainty.
 
     None for all axes, "" if there are none.

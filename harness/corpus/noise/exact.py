@@ -12,10 +12,10 @@ import onnx
 from onnx.helper import make_node, make_tensor
 
 from harness.corpus.nodes import domain_of
-from harness.corpus.noise.drawing import DOUBLE, FLOAT
-from harness.corpus.noise.tensors import STEP, Scope
+from harness.corpus.noise.drawing import DOUBLE, FLOAT_TENSOR
+from harness.corpus.noise.tensors import GRID, ReadableTensors
 from harness.corpus.noise.terms import attribute_of
-from harness.corpus.schema_types import FLOATS
+from harness.corpus.schema_types import FLOAT_TYPES
 from harness.operators.book import operators_with
 
 SELECTS_FROM = 9
@@ -31,7 +31,7 @@ _EXACT_UP_TO = 2.0**24
 _BOOL, _INT64 = onnx.TensorProto.BOOL, onnx.TensorProto.INT64
 
 
-class Watch(NamedTuple):
+class RoundingWatch(NamedTuple):
     """Nodes that detect where another node rounds.
 
     Attributes:
@@ -45,7 +45,7 @@ class Watch(NamedTuple):
     after: tuple[onnx.NodeProto, ...] = ()
 
 
-def watched(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch:
+def watched(node: onnx.NodeProto, result: str, kind: str, scope: ReadableTensors) -> RoundingWatch:
     """Return the nodes that detect where a node rounds, if that can be detected.
 
     Args:
@@ -55,16 +55,16 @@ def watched(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch
         scope: Known facts about the operands.
     """
     if domain_of(node) or len(node.output) > 1:
-        return Watch()
+        return RoundingWatch()
     flag = f"{result}.is_rounded"
     if node.op_type in _BINARY:
-        return Watch(flag=flag, after=(*_rounded(node, result, flag, kind),))
-    if node.op_type in _SUMS and kind == FLOAT and _may_be_exact(node, scope):
-        return Watch(flag=flag, before=(*_summed(node, flag),))
-    return Watch()
+        return RoundingWatch(flag=flag, after=(*_rounded(node, result, flag, kind),))
+    if node.op_type in _SUMS and kind == FLOAT_TENSOR and _may_be_exact(node, scope):
+        return RoundingWatch(flag=flag, before=(*_summed(node, flag),))
+    return RoundingWatch()
 
 
-def divided(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch:
+def divided(node: onnx.NodeProto, result: str, kind: str, scope: ReadableTensors) -> RoundingWatch:
     """Return nodes that detect where QuantizeLinear rounds its quotient, before rounding it to an integer.
 
     The arguments are as for ``watched``; ``result`` is the name that the quotient gets.
@@ -72,7 +72,7 @@ def divided(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch
     scale, sizes = node.input[1], scope.sizes.get(node.input[0])
     factors = scope.sizes.get(scale)
     if domain_of(node) or sizes is None or factors is None or attribute_of(node, "block_size", 0):
-        return Watch()
+        return RoundingWatch()
     before: list[onnx.NodeProto] = []
     if len(factors) == 1 and factors != (1,):
         axis = int(attribute_of(node, "axis", 1)) % max(1, len(sizes))
@@ -83,13 +83,13 @@ def divided(node: onnx.NodeProto, result: str, kind: str, scope: Scope) -> Watch
             make_node("Reshape", [node.input[1], shape], [scale]),
         ]
     elif len(factors) > 1:
-        return Watch()
+        return RoundingWatch()
     quotient = make_node("Div", [node.input[0], scale], [result])
     flag = f"{result}.is_rounded"
-    return Watch(flag=flag, before=(*before, quotient, *_rounded(quotient, result, flag, kind)))
+    return RoundingWatch(flag=flag, before=(*before, quotient, *_rounded(quotient, result, flag, kind)))
 
 
-def _may_be_exact(node: onnx.NodeProto, scope: Scope) -> bool:
+def _may_be_exact(node: onnx.NodeProto, scope: ReadableTensors) -> bool:
     """Return whether a node adds products or numbers that may all be coarse."""
     plain = all(attribute_of(node, name, 1.0) == 1.0 for name in ("alpha", "beta"))
     fine = scope.constant.difference(scope.coarse)
@@ -102,7 +102,7 @@ def _rounded(node: onnx.NodeProto, result: str, flag: str, kind: str) -> Iterato
     A quotient must also be exact for implementations that multiply by the reciprocal. float64 is treated as
     float32, in which processors without it compute.
     """
-    stem, double = f"{result}.rounds", FLOATS[DOUBLE]
+    stem, double = f"{result}.rounds", FLOAT_TYPES[DOUBLE]
     sides = []
     for index, name in enumerate(node.input[:2]):
         sides.append(f"{stem}.side{index}")
@@ -116,9 +116,11 @@ def _rounded(node: onnx.NodeProto, result: str, flag: str, kind: str) -> Iterato
     one, quotient = f"{stem}.one", f"{stem}.reciprocal"
     yield make_node("Constant", [], [one], value=make_tensor("one", double, [], [1.0]))
     yield make_node("Div", [one, sides[1]], [quotient])
-    yield make_node("Cast", [quotient], [f"{quotient}.narrow"], to=FLOATS[kind if kind != DOUBLE else FLOAT])
+    yield make_node(
+        "Cast", [quotient], [f"{quotient}.narrow"], to=FLOAT_TYPES[kind if kind != DOUBLE else FLOAT_TENSOR]
+    )
     yield make_node("Cast", [f"{quotient}.narrow"], [f"{quotient}.wide"], to=double)
-    yield from _differs(quotient, f"{quotient}.wide", f"{quotient}.rounds", FLOAT)
+    yield from _differs(quotient, f"{quotient}.wide", f"{quotient}.rounds", FLOAT_TENSOR)
     yield make_node("Or", [compared, f"{quotient}.rounds"], [flag])
 
 
@@ -127,7 +129,7 @@ def _summed(node: onnx.NodeProto, stem: str) -> Iterator[onnx.NodeProto]:
 
     The ``stem`` of other names is its name.
 
-    If all operands are multiples of ``STEP``, and the sum of the magnitudes is within the range of float32,
+    If all operands are multiples of ``GRID``, and the sum of the magnitudes is within the range of float32,
     every partial sum is exact, in whatever order.
     """
     bound = onnx.NodeProto()
@@ -138,7 +140,7 @@ def _summed(node: onnx.NodeProto, stem: str) -> Iterator[onnx.NodeProto]:
     for index, name in _operands(node):
         size, steps, cut = (f"{stem}.{word}{index}" for word in ("size", "steps", "cut"))
         yield make_node("Abs", [name], [size])
-        yield _number(f"{steps}.step", 1 / STEP)
+        yield _number(f"{steps}.step", 1 / GRID)
         yield make_node("Mul", [size, f"{steps}.step"], [steps])
         yield make_node("Floor", [steps], [cut])
         yield make_node("Sub", [steps, cut], [f"{cut}.rest"])
@@ -146,7 +148,7 @@ def _summed(node: onnx.NodeProto, stem: str) -> Iterator[onnx.NodeProto]:
         parts.append(f"{cut}.all")
         bound.input[index] = size
     yield bound
-    yield _number(f"{stem}.limit", _EXACT_UP_TO * STEP * STEP)
+    yield _number(f"{stem}.limit", _EXACT_UP_TO * GRID * GRID)
     yield make_node("Sub", [f"{stem}.bound", f"{stem}.limit"], [f"{stem}.over"])
     yield make_node("Relu", [f"{stem}.over"], [f"{stem}.beyond"])
     yield make_node("ReduceSum", [f"{stem}.beyond"], [f"{stem}.excess"], keepdims=0)
@@ -156,15 +158,15 @@ def _summed(node: onnx.NodeProto, stem: str) -> Iterator[onnx.NodeProto]:
 
 def selected(flag: str, noisy: str, plain: str, result: str, kind: str) -> Iterator[onnx.NodeProto]:
     """Yield nodes that take the ``noisy`` elements where a flag is true, and the ``plain`` ones elsewhere."""
-    if kind in {FLOAT, DOUBLE}:
+    if kind in {FLOAT_TENSOR, DOUBLE}:
         yield make_node("Where", [flag, noisy, plain], [result])
         return
     # The CPU EP's Where supports neither of the 16-bit types.
     wide = [f"{result}.{word}" for word in ("noisy_wide", "plain_wide")]
     for source, name in zip((noisy, plain), wide, strict=True):
-        yield make_node("Cast", [source], [name], to=FLOATS[FLOAT])
+        yield make_node("Cast", [source], [name], to=FLOAT_TYPES[FLOAT_TENSOR])
     yield make_node("Where", [flag, *wide], [f"{result}.wide"])
-    yield make_node("Cast", [f"{result}.wide"], [result], to=FLOATS[kind])
+    yield make_node("Cast", [f"{result}.wide"], [result], to=FLOAT_TYPES[kind])
 
 
 def _operands(node: onnx.NodeProto) -> Sequence[tuple[int, str]]:
@@ -174,9 +176,9 @@ def _operands(node: onnx.NodeProto) -> Sequence[tuple[int, str]]:
 
 def _widened(name: str, result: str, kind: str) -> Iterator[onnx.NodeProto]:
     if kind == DOUBLE:
-        yield make_node("Cast", [name], [f"{result}.narrow"], to=FLOATS[FLOAT])
+        yield make_node("Cast", [name], [f"{result}.narrow"], to=FLOAT_TYPES[FLOAT_TENSOR])
         name = f"{result}.narrow"
-    yield make_node("Cast", [name], [result], to=FLOATS[DOUBLE])
+    yield make_node("Cast", [name], [result], to=FLOAT_TYPES[DOUBLE])
 
 
 def _differs(right: str, found: str, result: str, kind: str) -> Iterator[onnx.NodeProto]:
@@ -189,4 +191,6 @@ def _differs(right: str, found: str, result: str, kind: str) -> Iterator[onnx.No
 
 
 def _number(name: str, number: float) -> onnx.NodeProto:
-    return make_node("Constant", [], [name], value=make_tensor("number", FLOATS[FLOAT], [], [number]))
+    return make_node(
+        "Constant", [], [name], value=make_tensor("number", FLOAT_TYPES[FLOAT_TENSOR], [], [number])
+    )

@@ -14,17 +14,17 @@ import onnx
 
 from harness.core.noise import PRECISIONS
 from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, replace_nodes
-from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT, FOUND, Beside, Drawing
+from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT_TENSOR, FOUND, Beside, RoundingDraws
 from harness.corpus.noise.even import even_axes
-from harness.corpus.noise.exact import SELECTS_FROM, Watch, divided, selected, watched
-from harness.corpus.noise.operators import (
+from harness.corpus.noise.exact import SELECTS_FROM, RoundingWatch, divided, selected, watched
+from harness.corpus.noise.operator_rounding import (
     BY_BLOCKS,
     COMPOSED,
     CONTROL_INPUTS,
     COPIED,
     DISCONTINUOUS,
     EVEN,
-    EXACT,
+    EXACT_OPERATORS,
     INSIDE,
     MULTIPLIES_BY_WEIGHTS,
     OF_ONE,
@@ -35,9 +35,9 @@ from harness.corpus.noise.operators import (
     UNITS,
 )
 from harness.corpus.noise.rounding import ACCUMULATED, ROUNDOFF, SUMMED, Rounding, both, inside_of
-from harness.corpus.noise.tensors import Scope, learn_constant, makes_whole, size_of
-from harness.corpus.noise.terms import AXES_INPUT, PRODUCTS, Dims, terms_of
-from harness.corpus.schema_types import FLOATS, result_types
+from harness.corpus.noise.tensors import ReadableTensors, learn_constant, makes_whole, node_size
+from harness.corpus.noise.terms import AXES_INPUT, PRODUCTS, PartialDims, terms_of
+from harness.corpus.schema_types import FLOAT_TYPES, result_types
 
 _NARROW = frozenset(f"tensor({kind})" for kind in ("int2", "uint2", "int4", "uint4", "int8", "uint8"))
 """Types of weights that onnxruntime dequantizes within a product."""
@@ -90,7 +90,7 @@ def add_noise(
         model.opset_import.add(domain="", version=CLIP_BY_INPUTS)
     opsets = opsets_of(model)
     opset = opsets.get("", CLIP_BY_INPUTS)
-    drawing = Drawing(opset, precision, seed)
+    drawing = RoundingDraws(opset, precision, seed)
     writer = _Writer(
         rounds=Rounding(precision=precision, opset=opset, drawing=drawing),
         opsets=opsets,
@@ -99,7 +99,7 @@ def add_noise(
         folded=folded,
         finds_exact=opset >= SELECTS_FROM and any(_jumps(node) for node in all_nodes(model.graph.node)),
     )
-    writer.graph(model.graph, Scope(), main=True)
+    writer.graph(model.graph, ReadableTensors(), main=True)
     drawing.complete(model.graph)
     return Written(sites=drawing.sites, jumps=writer.jumps, coarse=writer.coarse, by_blocks=writer.by_blocks)
 
@@ -109,7 +109,7 @@ class _Writer(msgspec.Struct, kw_only=True):
 
     rounds: Rounding
     opsets: Mapping[str, int]
-    drawing: Drawing
+    drawing: RoundingDraws
     allowed: Mapping[str, float]
     folded: bool
     finds_exact: bool
@@ -123,7 +123,9 @@ class _Writer(msgspec.Struct, kw_only=True):
     narrow: set[str] = msgspec.field(default_factory=set)
     """Weights that were dequantized from a type of a few bits."""
 
-    def graph(self, graph: onnx.GraphProto, outside: Scope, *, main: bool = False) -> Mapping[str, str]:
+    def graph(
+        self, graph: onnx.GraphProto, outside: ReadableTensors, *, main: bool = False
+    ) -> Mapping[str, str]:
         """Rewrite one graph, and return the types of its tensors."""
         scope = outside.within(graph)
         self.drawing.enter()
@@ -144,7 +146,7 @@ class _Writer(msgspec.Struct, kw_only=True):
                 fresh = renamed[port.name] = f"{port.name}.ep_harness.rounded"
                 scope.types[fresh] = kind
                 scope.noisy.add(fresh)
-                nodes += self.drawing.noise(port.name, fresh, kind, FOUND, FLOATS[FLOAT])
+                nodes += self.drawing.noise(port.name, fresh, kind, FOUND, FLOAT_TYPES[FLOAT_TENSOR])
         for node in graph.node:
             for index, name in enumerate(node.input):
                 node.input[index] = renamed.get(name, name)
@@ -152,7 +154,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         replace_nodes(graph, [*self.drawing.leave(), *nodes])
         return scope.types
 
-    def node(self, node: onnx.NodeProto, scope: Scope) -> Iterator[onnx.NodeProto]:
+    def node(self, node: onnx.NodeProto, scope: ReadableTensors) -> Iterator[onnx.NodeProto]:
         """Yield the nodes that replace a node."""
         dims = [scope.sizes.get(name) for name in node.input]
         inner = self.learn(node, scope)
@@ -170,7 +172,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         if node.op_type in QUANTIZING and not inner and scope.varies(node.input[0]):
             yield from self.quantized(node, scope)
             return
-        exact = node.op_type in EXACT or node.op_type.startswith("QLinear")
+        exact = node.op_type in EXACT_OPERATORS or node.op_type.startswith("QLinear")
         if inner or exact or not floats:
             yield node
             return
@@ -182,7 +184,7 @@ class _Writer(msgspec.Struct, kw_only=True):
             return
         exactly = f"{floats[0]}.ep_harness.exact"
         kind = scope.types[floats[0]]
-        watch = watched(node, exactly, kind, scope) if self.shows_exact(kind) else Watch()
+        watch = watched(node, exactly, kind, scope) if self.shows_exact(kind) else RoundingWatch()
         yield from watch.before
         yield from self.rounded_factor(node, scope)
         yield from self.operands(node, scope, terms, "" if watch.after else watch.flag)
@@ -195,7 +197,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         of_one = (allowed and node.op_type not in TRANSFORMS) or node.op_type in OF_ONE
         for name in floats:
             kind = scope.types[name]
-            self.coarse |= ROUNDOFF[kind] > ROUNDOFF[FLOAT]
+            self.coarse |= ROUNDOFF[kind] > ROUNDOFF[FLOAT_TENSOR]
             noisy = f"{name}.ep_harness.noisy" if watch.flag else name
             yield from self.rounds.result(
                 f"{name}.ep_harness.exact",
@@ -210,7 +212,7 @@ class _Writer(msgspec.Struct, kw_only=True):
                 yield from selected(watch.flag, noisy, exactly, name, kind)
             scope.noisy.add(name)
 
-    def quantized(self, node: onnx.NodeProto, scope: Scope) -> Iterator[onnx.NodeProto]:
+    def quantized(self, node: onnx.NodeProto, scope: ReadableTensors) -> Iterator[onnx.NodeProto]:
         """Yield an operator that quantizes, with the rounding of its quotient as noise on the operand.
 
         An operator that multiplies by the reciprocal rounds twice.
@@ -218,7 +220,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         name = node.input[0]
         kind, operand = scope.types[name], f"{name}.ep_harness.operand.{self.drawing.sites}"
         fine = node.op_type == "QuantizeLinear" and self.shows_exact(kind)
-        watch = divided(node, f"{operand}.quotient", kind, scope) if fine else Watch()
+        watch = divided(node, f"{operand}.quotient", kind, scope) if fine else RoundingWatch()
         yield from watch.before
         noisy = f"{operand}.noisy" if watch.flag else operand
         yield from self.drawing.noise(name, noisy, kind, _RECIPROCAL * self.rounds.width(kind))
@@ -229,20 +231,20 @@ class _Writer(msgspec.Struct, kw_only=True):
         self.jumps = True
         yield node
 
-    def even(self, node: onnx.NodeProto, dims: Sequence[Dims], *, first: bool) -> Beside:
+    def even(self, node: onnx.NodeProto, dims: Sequence[PartialDims], *, first: bool) -> Beside:
         """Return which elements of a result have the same uncertainty; for a state, all of them."""
         if first:
             return even_axes(node, dims)
         return () if node.op_type in COMPOSED and node.op_type in EVEN else ""
 
-    def learn(self, node: onnx.NodeProto, scope: Scope) -> bool:
+    def learn(self, node: onnx.NodeProto, scope: ReadableTensors) -> bool:
         """Rewrite a node's bodies, and record facts about its results. Return whether it has bodies."""
         inner = [self.graph(body, scope) for body in bodies(node)]
         for name, kind in result_types(node, self.opsets, scope.types, inner):
             scope.types[name] = scope.types.get(name) or kind
         dims = [scope.sizes.get(name) for name in node.input]
         for name in node.output[:1]:
-            scope.sizes[name] = scope.sizes.get(name) or size_of(node, dims)
+            scope.sizes[name] = scope.sizes.get(name) or node_size(node, dims)
         if node.op_type == "Constant":
             learn_constant(node, scope)
         if node.op_type == "DequantizeLinear" and scope.types.get(node.input[0]) in _NARROW:
@@ -251,7 +253,7 @@ class _Writer(msgspec.Struct, kw_only=True):
             scope.whole.update(name for name in node.output if name)
         return bool(inner)
 
-    def rounded_factor(self, node: onnx.NodeProto, scope: Scope) -> Iterator[onnx.NodeProto]:
+    def rounded_factor(self, node: onnx.NodeProto, scope: ReadableTensors) -> Iterator[onnx.NodeProto]:
         """Yield the error allowed to the factor that is multiplied by weights of a few bits."""
         width, name = self.allowed.get(BY_BLOCKS, 0.0), node.input[0]
         if node.op_type == BY_BLOCKS:
@@ -267,7 +269,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         yield from self.drawing.noise(name, rounded, scope.types[name], width, beside="row")
 
     def operands(
-        self, node: onnx.NodeProto, scope: Scope, terms: float, flag: str
+        self, node: onnx.NodeProto, scope: ReadableTensors, terms: float, flag: str
     ) -> Iterator[onnx.NodeProto]:
         """Yield noise on operands: for the sum over them, and for roundings inside.
 
@@ -281,7 +283,7 @@ class _Writer(msgspec.Struct, kw_only=True):
             if flag:
                 yield from selected(flag, noisy, name, node.input[index], scope.types[name])
 
-    def widths(self, node: onnx.NodeProto, scope: Scope, terms: float) -> list[tuple[int, float]]:
+    def widths(self, node: onnx.NodeProto, scope: ReadableTensors, terms: float) -> list[tuple[int, float]]:
         """Return which operands get noise, and its half-width: mostly the first one that varies.
 
         A rounding inside an operator (a mean before it is subtracted, an argument that is reduced) counts as
@@ -300,17 +302,19 @@ class _Writer(msgspec.Struct, kw_only=True):
                 width = self.rounds.width(kind) if node.op_type in PRODUCTS else 0.0
             else:
                 inside = node.op_type in INSIDE and name not in scope.noisy
-                width = both(inside * self.rounds.width(kind), ACCUMULATED * ROUNDOFF[FLOAT] * terms**0.5)
+                width = both(
+                    inside * self.rounds.width(kind), ACCUMULATED * ROUNDOFF[FLOAT_TENSOR] * terms**0.5
+                )
             if width:
                 found.append((index, width))
         offset = OFFSETS.get(node.op_type, len(node.input))
         if found and offset < len(node.input) and offset != found[0][0]:
             kind = scope.types.get(node.input[offset], "")
-            if kind in FLOATS and not self.rounds.is_coarse(kind):
-                found.append((offset, SUMMED * ROUNDOFF[FLOAT] * terms**0.5))
+            if kind in FLOAT_TYPES and not self.rounds.is_coarse(kind):
+                found.append((offset, SUMMED * ROUNDOFF[FLOAT_TENSOR] * terms**0.5))
         return found
 
-    def is_angle(self, node: onnx.NodeProto, scope: Scope, terms: float) -> bool:
+    def is_angle(self, node: onnx.NodeProto, scope: ReadableTensors, terms: float) -> bool:
         """Return whether a node multiplies exact numbers, and only circular functions read the products.
 
         Every implementation rounds a product to nearest, so all have the same result. They differ in what
@@ -327,11 +331,11 @@ class _Writer(msgspec.Struct, kw_only=True):
 
     def shows_exact(self, kind: str) -> bool:
         """Return whether detecting exact operations on this type is requested and possible."""
-        finest = max(ROUNDOFF[kind], ROUNDOFF[FLOAT])  # float64 is treated as float32
+        finest = max(ROUNDOFF[kind], ROUNDOFF[FLOAT_TENSOR])  # float64 is treated as float32
         return self.finds_exact and PRECISIONS[self.rounds.precision] <= finest
 
 
 def _jumps(node: onnx.NodeProto) -> bool:
     if node.op_type in {"Cast", "CastLike"}:
-        return number_of(node, "to", FLOATS[FLOAT]) not in FLOATS.values()
+        return number_of(node, "to", FLOAT_TYPES[FLOAT_TENSOR]) not in FLOAT_TYPES.values()
     return node.op_type in DISCONTINUOUS or node.op_type.startswith("QLinear")

@@ -10,11 +10,11 @@ from harness.core.noise import PRECISIONS
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.noise import BFLOAT16_CASTS
-from harness.corpus.noise.drawing import DOUBLE, FLOAT, FOUND, Beside, Drawing
-from harness.corpus.noise.operators import COMPOSED, STEPWISE
-from harness.corpus.schema_types import FLOATS
+from harness.corpus.noise.drawing import DOUBLE, FLOAT_TENSOR, FOUND, Beside, RoundingDraws
+from harness.corpus.noise.operator_rounding import COMPOSED, STEPWISE
+from harness.corpus.schema_types import FLOAT_TYPES
 
-ROUNDOFF = {kind: UNIT_ROUNDOFF[ELEMENT_TYPES[number]] for kind, number in FLOATS.items()}
+ROUNDOFF = {kind: UNIT_ROUNDOFF[ELEMENT_TYPES[number]] for kind, number in FLOAT_TYPES.items()}
 """Types that operators compute in -> unit roundoff."""
 
 _CASTS = {"float16": 10, "bfloat16": 16}
@@ -43,7 +43,7 @@ class Rounding(msgspec.Struct, frozen=True, kw_only=True):
 
     precision: str
     opset: int
-    drawing: Drawing
+    drawing: RoundingDraws
 
     def result(
         self,
@@ -59,7 +59,7 @@ class Rounding(msgspec.Struct, frozen=True, kw_only=True):
         """Yield the noise that turns the exact ``source`` into the rounded ``result`` of an operator.
 
         ``units`` is the operator's own error in unit roundoffs, ``terms`` the number of terms of a sum,
-        ``beside`` the group of equally uncertain elements: see ``Drawing.noise``. An operator that rounds
+        ``beside`` the group of equally uncertain elements: see ``RoundingDraws.noise``. An operator that rounds
         ``inside`` may do so although the result needs no rounding. So at a coarser precision, too, the noise
         of a composed operator is proportional to the result, and an operator of several steps has both kinds.
         The noise is also proportional where ONNX has no Cast that would show the rounding error.
@@ -74,7 +74,7 @@ class Rounding(msgspec.Struct, frozen=True, kw_only=True):
             width = FOUND * min(units, _COARSE_UNITS)
             yield from self.drawing.noise(source, result, kind, width, _CASTS[self.precision])
         else:
-            width = both(units * self.width(kind), SUMMED * ROUNDOFF[FLOAT] * terms**0.5)
+            width = both(units * self.width(kind), SUMMED * ROUNDOFF[FLOAT_TENSOR] * terms**0.5)
             yield from self.drawing.noise(source, result, kind, width, beside=beside)
 
     @property
@@ -86,7 +86,7 @@ class Rounding(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_coarse(self, kind: str) -> bool:
         """Return whether a tensor of this type loses bits when it is rounded to the precision."""
-        return PRECISIONS[self.precision] > ROUNDOFF[FLOAT] and kind in {FLOAT, DOUBLE}
+        return PRECISIONS[self.precision] > ROUNDOFF[FLOAT_TENSOR] and kind in {FLOAT_TENSOR, DOUBLE}
 
     def width(self, kind: str) -> float:
         """Return the half-width of a rounding's noise; a type below the precision rounds to itself."""

@@ -8,10 +8,10 @@ import onnx
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
 from harness.corpus.nodes import bodies, domain_of, weight_names
-from harness.corpus.noise.operators import CIRCULAR, CLOSED, CONTROL_INPUTS, COPIES
-from harness.corpus.noise.terms import Dims, attribute_of
+from harness.corpus.noise.operator_rounding import CIRCULAR, CLOSED, CONTROL_INPUTS, COPIES
+from harness.corpus.noise.terms import PartialDims, attribute_of
 from harness.corpus.protos import tensor_value
-from harness.corpus.schema_types import FLOATS, declared_types
+from harness.corpus.schema_types import FLOAT_TYPES, declared_types
 from harness.operators.book import operators_with
 
 _SIZES = frozenset({"Shape", "Size"})
@@ -23,7 +23,7 @@ _MOST_WHOLE = 64
 _LARGEST_WHOLE = 256
 """The number up to which even bfloat16 represents all whole numbers."""
 
-STEP = 1 / 16
+GRID = 1 / 16
 """Products of multiples of this are multiples of a 256th, and so are their sums."""
 
 _MOST_STEPS = 1 << 12
@@ -41,12 +41,12 @@ _AS_FIRST = operators_with(lambda row: row.sized_as_first)
 _BROADCASTING = operators_with(lambda row: row.sized_as_larger)
 
 
-class Scope:
+class ReadableTensors:
     """The tensors that a node may read."""
 
     def __init__(self) -> None:
         self.types: dict[str, str] = {}
-        self.sizes: dict[str, Dims] = {}
+        self.sizes: dict[str, PartialDims] = {}
         self.constant: set[str] = set()
         """Weights, and tensors computed from weights alone, before the model runs."""
         self.held: set[str] = set()
@@ -62,9 +62,9 @@ class Scope:
         self.not_angles: set[str] = set()
         """Tensors that nodes other than circular functions read."""
 
-    def within(self, graph: onnx.GraphProto) -> "Scope":
+    def within(self, graph: onnx.GraphProto) -> "ReadableTensors":
         """Return the scope of a graph that sees this one."""
-        inner = Scope()
+        inner = ReadableTensors()
         inner.types = self.types | declared_types(graph)
         inner.sizes = self.sizes | _declared_sizes(graph)
         inner.constant = self.constant | weight_names(graph)
@@ -78,7 +78,7 @@ class Scope:
 
     def is_float(self, name: str) -> bool:
         """Return whether a tensor is of a type that operators compute in."""
-        return self.types.get(name) in FLOATS
+        return self.types.get(name) in FLOAT_TYPES
 
     def varies(self, name: str) -> bool:
         """Return whether a tensor is a float that may carry noise."""
@@ -97,18 +97,18 @@ def is_whole(weight: onnx.TensorProto) -> bool:
 
 
 def is_coarse(weight: onnx.TensorProto) -> bool:
-    """Return whether every element of a weight is a small multiple of ``STEP``: its products are exact."""
+    """Return whether every element of a weight is a small multiple of ``GRID``: its products are exact."""
     if weight.data_location == weight.EXTERNAL or not is_floating(ELEMENT_TYPES.get(weight.data_type, "")):
         return False
     numbers = tensor_value(weight).array
     for part in (numbers.reshape(-1)[:_FEW], numbers):  # most weights soon show that they are not
-        steps = part.astype(np.float64) / STEP
+        steps = part.astype(np.float64) / GRID
         if not np.all((steps == np.rint(steps)) & (np.abs(steps) <= _MOST_STEPS)):
             return False
     return True
 
 
-def learn_constant(node: onnx.NodeProto, scope: Scope) -> None:
+def learn_constant(node: onnx.NodeProto, scope: ReadableTensors) -> None:
     """Record the value of a Constant."""
     for one in node.attribute:
         if one.name == "value_ints":
@@ -134,7 +134,7 @@ def _few_integers(weights: Iterable[onnx.TensorProto]) -> dict[str, tuple[int, .
     }
 
 
-def size_of(node: onnx.NodeProto, dims: Sequence[Dims]) -> Dims:
+def node_size(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> PartialDims:
     """Return the size of a node's first result, for the most frequent operators before sums."""
     if not dims or dims[0] is None:
         return None
@@ -151,8 +151,8 @@ def size_of(node: onnx.NodeProto, dims: Sequence[Dims]) -> Dims:
     return None
 
 
-def _declared_sizes(graph: onnx.GraphProto) -> dict[str, Dims]:
-    sizes: dict[str, Dims] = {}
+def _declared_sizes(graph: onnx.GraphProto) -> dict[str, PartialDims]:
+    sizes: dict[str, PartialDims] = {}
     for info in (*graph.value_info, *graph.output, *graph.input):
         if info.type.HasField("tensor_type") and info.type.tensor_type.HasField("shape"):
             sizes[info.name] = tuple(
@@ -187,12 +187,12 @@ def _not_angles(graph: onnx.GraphProto) -> set[str]:
     return read
 
 
-def makes_whole(node: onnx.NodeProto, scope: Scope) -> bool:
+def makes_whole(node: onnx.NodeProto, scope: ReadableTensors) -> bool:
     """Return whether the results of a node are whole numbers."""
     if domain_of(node):
         return False
     if node.op_type == "Cast":
-        return scope.types.get(node.input[0]) not in FLOATS or node.input[0] in scope.whole
+        return scope.types.get(node.input[0]) not in FLOAT_TYPES or node.input[0] in scope.whole
     if node.op_type == "Constant":
         return any(one.name == "value" and is_whole(one.t) for one in node.attribute)
     floats = [name for name in node.input if scope.is_float(name)]

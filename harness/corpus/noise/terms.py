@@ -10,19 +10,19 @@ import onnx
 from harness.corpus.nodes import domain_of
 from harness.operators.book import operators_by, operators_with, rules_of
 
-Dims = tuple[int | None, ...] | None
+PartialDims = tuple[int | None, ...] | None
 """Sizes of a tensor, None for an unknown one, or for all of them."""
 
-Axes = Sequence[int]
+AxisNumbers = Sequence[int]
 
-UNKNOWN = 64
+UNKNOWN_TERMS = 64
 """Number of terms if the sizes are unknown: the middle, on a logarithmic scale, of 1 and 4096."""
 
 _MOST = 1 << 40
 """More terms than any machine adds."""
 
 
-def terms_of(node: onnx.NodeProto, dims: Sequence[Dims], opset: int, axes: Axes = ()) -> float:
+def terms_of(node: onnx.NodeProto, dims: Sequence[PartialDims], opset: int, axes: AxisNumbers = ()) -> float:
     """Return how many terms a node with inputs of these sizes adds one after another; 0 if it adds none.
 
     Vector units and GPUs keep several partial sums; adding in one row is equally right.
@@ -48,17 +48,17 @@ def attribute_of(node: onnx.NodeProto, name: str, default: Any) -> Any:
     return default if found is None else onnx.helper.get_attribute_value(found)
 
 
-_Count = Callable[[onnx.NodeProto, Sequence[Dims]], int]
+_Count = Callable[[onnx.NodeProto, Sequence[PartialDims]], int]
 
 
-def _known(count: _Count, node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _known(count: _Count, node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     try:
         return min(max(1, count(node, dims)), _MOST)
     except (ArithmeticError, IndexError, TypeError, ValueError):
-        return UNKNOWN  # no such input, no such axis, or an unknown size
+        return UNKNOWN_TERMS  # no such input, no such axis, or an unknown size
 
 
-def _sizes(dims: Sequence[Dims], index: int) -> tuple[int, ...]:
+def _sizes(dims: Sequence[PartialDims], index: int) -> tuple[int, ...]:
     found = dims[index]
     if found is None or None in found:
         raise TypeError
@@ -75,39 +75,39 @@ def _whole(name: str, default: int) -> _Count:
     return lambda node, _dims: int(math.prod(np.atleast_1d(attribute_of(node, name, default))))
 
 
-def _axis(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _axis(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     return _sizes(dims, 0)[int(attribute_of(node, "axis", -1))]
 
 
-def _flattened(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _flattened(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     return math.prod(_sizes(dims, 0)[int(attribute_of(node, "axis", 1)) :])
 
 
-def _transformed(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _transformed(_node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     """Count the longest axis along which a DFT may be; from opset 20 on an input selects it."""
     return max(_sizes(dims, 0)[1:-1])
 
 
-def _axes(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _axes(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     sizes = _sizes(dims, 0)
     # From opset 13 or 18 on the axes are an input: if unknown, assume all axes.
     return math.prod(sizes[axis] for axis in attribute_of(node, "axes", None) or range(len(sizes)))
 
 
-def _along(op: str, sizes: Sequence[int], axes: Axes) -> int:
+def _along(op: str, sizes: Sequence[int], axes: AxisNumbers) -> int:
     return math.prod(sizes[axis] for axis in axes) if op in _ALONG_AXES else sizes[axes[0]]
 
 
-def _per_channel(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _per_channel(_node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     sizes = _sizes(dims, 0)
     return math.prod(sizes) // max(1, sizes[1])
 
 
-def _longest(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _longest(_node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     return max(_sizes(dims, 0))
 
 
-def _attended(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _attended(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     """Count the longest sum of an attention: over a head, or over all positions, including past ones."""
     query, key = _sizes(dims, 0), dims[1] if len(dims) > 1 and dims[1] is not None else dims[0]
     if domain_of(node) and node.op_type == "Attention":  # the projection is part of it
@@ -120,11 +120,11 @@ def _attended(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
     return max(head, positions + max(past, default=0))
 
 
-def _groups(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _groups(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     return math.prod(_sizes(dims, 0)[1:]) // int(attribute_of(node, "num_groups", 1))
 
 
-def _matmul(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _matmul(_node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     left = dims[0]
     if left is not None and left[-1] is not None:
         return left[-1]
@@ -132,18 +132,18 @@ def _matmul(_node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
     return right[max(-2, -len(right))]  # type: ignore[arg-type, index, return-value]
 
 
-def _gemm(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _gemm(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     right = dims[1]
     return right[bool(attribute_of(node, "transB", 0))]  # type: ignore[index, return-value]
 
 
-def _conv_transpose(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _conv_transpose(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     weight = _sizes(dims, 1)
     strides = int(math.prod(attribute_of(node, "strides", (1,))))
     return weight[0] // int(attribute_of(node, "group", 1)) * max(1, math.prod(weight[2:]) // max(1, strides))
 
 
-def _einsum(node: onnx.NodeProto, dims: Sequence[Dims]) -> int:
+def _einsum(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> int:
     equation = attribute_of(node, "equation", b"").decode().replace(" ", "")
     inputs, _, output = equation.partition("->")
     sizes = {
@@ -158,7 +158,7 @@ _TERMS: dict[str, _Count] = {
     "attended": _attended,
     "axes": _axes,
     "axis": _axis,
-    "block_product": _whole("K", UNKNOWN),
+    "block_product": _whole("K", UNKNOWN_TERMS),
     "channel": _per_channel,
     "equation": _einsum,
     "gemm": _gemm,

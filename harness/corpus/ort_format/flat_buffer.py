@@ -18,7 +18,7 @@ _UNSIGNED = struct.Struct("<I")
 _SHORT = struct.Struct("<H")
 
 
-class Budget:
+class ByteBudget:
     """The number of bytes that may still be read.
 
     Without shared parts, reading a file takes at most its size.
@@ -44,7 +44,7 @@ class Table:
     Every method raises ``ValueError`` if the file ends before what it reads.
     """
 
-    def __init__(self, content: bytes, place: int, budget: Budget) -> None:
+    def __init__(self, content: bytes, place: int, budget: ByteBudget) -> None:
         budget.take(4)
         self._content, self._place, self._budget = content, place, budget
         self._vtable = place - self._read(_INT, place)
@@ -135,4 +135,4 @@ def root_of(content: bytes) -> Table:
     if len(content) < _UNSIGNED.size:
         raise ValueError(_SHORT_FILE)
     # onnxruntime shares equal names, of which a graph has many.
-    return Table(content, _UNSIGNED.unpack_from(content)[0], Budget(4 * len(content) + _OF_NAMES))
+    return Table(content, _UNSIGNED.unpack_from(content)[0], ByteBudget(4 * len(content) + _OF_NAMES))

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.recipes.rows import row_lengths
+from harness.corpus.recipes.row_lengths import row_lengths
 
 RATE_HZ = 16_000
 

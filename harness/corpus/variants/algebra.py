@@ -3,11 +3,11 @@
 import numpy as np
 import onnx
 
-from harness.corpus.nodes import operators
-from harness.corpus.variants.draft import Draft, Part, Type, is_op, result_of
+from harness.corpus.nodes import operator_set
+from harness.corpus.variants.draft import Draft, NewNodes, Type, is_op, result_of
 from harness.corpus.variants.transformation import NUMERIC, Transformation, change
 
-_COMMUTE = operators("Add Mul And Or Xor Equal")
+_COMMUTE = operator_set("Add Mul And Or Xor Equal")
 """Operators whose operands commute to the last bit; Max and Min do not, for zeros of both signs."""
 
 _FLIPPED = {
@@ -29,7 +29,7 @@ def commuted(draft: Draft) -> str:
     return result_of(node)
 
 
-def subtracted(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def subtracted(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Write a - b as a + (-b), which is its definition in IEEE 754.
 
     Both wrap in the same way for integers.
@@ -54,14 +54,14 @@ def associated(draft: Draft) -> str:
         if not kinds <= NUMERIC:
             continue
         a, b = draft.graph.node[inner].input
-        part, name = Part(draft), result_of(node)
+        part, name = NewNodes(draft), result_of(node)
         result = part.op(node.op_type, a, part.op(node.op_type, b, node.input[1]))
         draft.replace(index, part, [result])
         return name
     return ""
 
 
-def product_transposed(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def product_transposed(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Write A B as the transpose of B' A'; its sums have the same terms."""
     ranks = {kind.rank, part.draft.type_of(node.input[1]).rank}
     if ranks != {2} or kind.dtype != "float32":
@@ -70,7 +70,7 @@ def product_transposed(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     return part.op("Transpose", part.op("MatMul", b, a), perm=[1, 0])
 
 
-def relu_as_maximum(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def relu_as_maximum(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Write Relu(x) as Clip(x, 0) or Max(x, 0), its definition; only the sign of a zero may differ."""
     if kind.dtype != "float32":
         return ""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from harness.corpus.element_types import NUMBERS
-from harness.corpus.variants.draft import Part, Type, factored, inverse
+from harness.corpus.variants.draft import NewNodes, Type, factored, inverse
 from harness.corpus.variants.transformation import MOVABLE, NUMERIC, Transformation, pair
 
 _MOST_AXES = 5
@@ -20,17 +20,17 @@ _MOST_ROWS = 64
 _BLOCK = 2
 
 
-def negated_twice(part: Part, x: str, _: Type) -> str:
+def negated_twice(part: NewNodes, x: str, _: Type) -> str:
     """Flip the sign twice: exact, also for zeros and infinities; the least integer stays unchanged."""
     return part.op("Neg", part.op("Neg", x))
 
 
-def inverted_twice(part: Part, x: str, _: Type) -> str:
+def inverted_twice(part: NewNodes, x: str, _: Type) -> str:
     """Invert a flag twice."""
     return part.op("Not", part.op("Not", x))
 
 
-def transposed(part: Part, x: str, kind: Type) -> str:
+def transposed(part: NewNodes, x: str, kind: Type) -> str:
     """Transpose by a permutation and by its inverse: elements only move, and back to their place."""
     if kind.rank < 2:  # noqa: PLR2004 - one axis has one order
         return ""
@@ -38,7 +38,7 @@ def transposed(part: Part, x: str, kind: Type) -> str:
     return part.op("Transpose", part.op("Transpose", x, perm=order), perm=inverse(order))
 
 
-def reshaped(part: Part, x: str, kind: Type) -> str:
+def reshaped(part: NewNodes, x: str, kind: Type) -> str:
     """Reshape to other sizes and back: the order of elements stays."""
     sizes = kind.sizes
     if sizes is None:
@@ -47,7 +47,7 @@ def reshaped(part: Part, x: str, kind: Type) -> str:
     return part.op("Reshape", part.op("Reshape", x, part.ints(*other)), part.ints(*sizes))
 
 
-def unsqueezed(part: Part, x: str, kind: Type) -> str:
+def unsqueezed(part: NewNodes, x: str, kind: Type) -> str:
     """Add an axis of size 1 and remove it."""
     if kind.rank > _MOST_AXES:
         return ""
@@ -55,7 +55,7 @@ def unsqueezed(part: Part, x: str, kind: Type) -> str:
     return part.op("Squeeze", part.op("Unsqueeze", x, axis), axis)
 
 
-def padded(part: Part, x: str, kind: Type) -> str:
+def padded(part: NewNodes, x: str, kind: Type) -> str:
     """Pad along an axis with zeros, and cut these off: the original elements remain."""
     sizes = kind.sizes
     if not kind.rank or sizes is None or kind.dtype == "float16":
@@ -68,7 +68,7 @@ def padded(part: Part, x: str, kind: Type) -> str:
     return part.slice(wide, axis, before, before + sizes[axis])
 
 
-def doubled(part: Part, x: str, kind: Type) -> str:
+def doubled(part: NewNodes, x: str, kind: Type) -> str:
     """Concatenate a tensor with itself, and keep one half."""
     sizes = kind.sizes
     if not kind.rank or sizes is None or math.prod(sizes) > _MOST_ELEMENTS:
@@ -78,7 +78,7 @@ def doubled(part: Part, x: str, kind: Type) -> str:
     return part.draft.random.pick(halves)
 
 
-def reversed_twice(part: Part, x: str, kind: Type) -> str:
+def reversed_twice(part: NewNodes, x: str, kind: Type) -> str:
     """Read an axis backwards, twice."""
     if not kind.rank or kind.sizes is None:
         return ""
@@ -87,7 +87,7 @@ def reversed_twice(part: Part, x: str, kind: Type) -> str:
     return part.slice(part.slice(x, axis, -1, -last, -1), axis, -1, -last, -1)
 
 
-def permuted(part: Part, x: str, kind: Type) -> str:
+def permuted(part: NewNodes, x: str, kind: Type) -> str:
     """Gather an axis by a permutation and by its inverse."""
     sizes = kind.sizes
     if not kind.rank or sizes is None:
@@ -100,7 +100,7 @@ def permuted(part: Part, x: str, kind: Type) -> str:
     return part.op("Gather", there, part.ints(*inverse(order)), axis=axis)
 
 
-def expanded(part: Part, x: str, kind: Type) -> str:
+def expanded(part: NewNodes, x: str, kind: Type) -> str:
     """Repeat a tensor along a new first axis, and take one of its copies."""
     sizes = kind.sizes
     if (
@@ -116,7 +116,7 @@ def expanded(part: Part, x: str, kind: Type) -> str:
     return part.op("Gather", copies, index, axis=0)
 
 
-def regrouped(part: Part, x: str, kind: Type) -> str:
+def regrouped(part: NewNodes, x: str, kind: Type) -> str:
     """Move blocks of pixels into channels and back: DepthToSpace (DCR) undoes SpaceToDepth by their texts."""
     sizes = kind.sizes
     if sizes is None or kind.rank != 4 or sizes[2] % _BLOCK or sizes[3] % _BLOCK:  # noqa: PLR2004 - images
@@ -125,30 +125,30 @@ def regrouped(part: Part, x: str, kind: Type) -> str:
     return part.op("DepthToSpace", deep, blocksize=_BLOCK, mode="DCR")
 
 
-def chosen(part: Part, x: str, kind: Type) -> str:
+def chosen(part: NewNodes, x: str, kind: Type) -> str:
     """Choose each element from the tensor or from the tensor itself: the same one."""
     mask = np.full([1] * kind.rank, bool(part.draft.random.below(2)))
     return part.op("Where", part.constant(mask), x, x)
 
 
-def most_of_both(part: Part, x: str, _: Type) -> str:
+def most_of_both(part: NewNodes, x: str, _: Type) -> str:
     """Take the greater or the lesser of a number and itself; both return NaN for NaN."""
     return part.op(part.draft.random.pick(["Max", "Min"]), x, x)
 
 
-def both(part: Part, x: str, _: Type) -> str:
+def both(part: NewNodes, x: str, _: Type) -> str:
     """Combine a flag with itself."""
     return part.op(part.draft.random.pick(["And", "Or"]), x, x)
 
 
-def neutral(part: Part, x: str, kind: Type) -> str:
+def neutral(part: NewNodes, x: str, kind: Type) -> str:
     """Subtract 0, multiply or divide by 1: exact in IEEE 754. -0 stays -0, which + 0 would change."""
     op_type, value = part.draft.random.pick([("Sub", 0), ("Mul", 1), ("Div", 1)])
     sizes = part.draft.random.pick([(), (1,) * kind.rank])
     return part.op(op_type, x, part.constant(np.full(sizes, value, kind.dtype)))
 
 
-def halved(part: Part, x: str, kind: Type) -> str:
+def halved(part: NewNodes, x: str, kind: Type) -> str:
     """Multiply by 1/2 and by 2: exact except for denormals, which lose their last bit."""
     half, two = (part.constant(np.array(value, kind.dtype)) for value in (0.5, 2))
     return part.op("Mul", part.op("Mul", x, half), two)
@@ -165,7 +165,7 @@ _WIDER: dict[str, tuple[str, ...]] = {
 """Type -> types that hold all of its values: a float holds the whole numbers up to 2 ** (its precision)."""
 
 
-def cast_up(part: Part, x: str, kind: Type) -> str:
+def cast_up(part: NewNodes, x: str, kind: Type) -> str:
     """Cast to a wider type and back: each value has an equal one in the wider type."""
     wider = part.draft.random.pick(_WIDER[kind.dtype])
     return part.op("Cast", part.op("Cast", x, to=NUMBERS[wider]), to=NUMBERS[kind.dtype])

@@ -13,21 +13,21 @@ import onnx.shape_inference
 
 from harness.core.value import Array
 from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.draw import ChoiceStream
 from harness.corpus.nodes import all_nodes, bodies, domain_of, opsets_of, taken_from_outside
-from harness.corpus.noise.operators import CONTROL_INPUTS
+from harness.corpus.noise.operator_rounding import CONTROL_INPUTS
 
 OLDEST_OPSET = 13
 """The oldest opset that is transformed: since opset 13, the axes of Squeeze and Unsqueeze are an input."""
 
-Shape = tuple[int | None, ...]
+DraftShape = tuple[int | None, ...]
 
 
 class Type(NamedTuple):
     """Element type and shape of a tensor; an unknown size is None."""
 
     dtype: str
-    shape: Shape
+    shape: DraftShape
 
     @property
     def rank(self) -> int:
@@ -58,7 +58,7 @@ class Draft:
         ValueError: onnx cannot infer its types.
     """
 
-    def __init__(self, model: onnx.ModelProto, random: Draw) -> None:
+    def __init__(self, model: onnx.ModelProto, random: ChoiceStream) -> None:
         self.model = model
         self.random = random
         self.types: dict[str, Type] = {}
@@ -148,7 +148,7 @@ class Draft:
         """Return the type of a tensor; rank 0 without an element type if unknown."""
         return self.types.get(name, Type("", ()))
 
-    def reroute(self, edge: Edge, part: "Part", result: str) -> None:
+    def reroute(self, edge: Edge, part: "NewNodes", result: str) -> None:
         """Put new nodes on an edge, which then carries their result."""
         nodes = self.graph.node
         if edge.node is not None:
@@ -164,7 +164,7 @@ class Draft:
             replace_names(node.output, {result: name})
         insert(self.graph, index + 1, part.nodes)
 
-    def replace(self, index: int, part: "Part", results: Sequence[str]) -> None:
+    def replace(self, index: int, part: "NewNodes", results: Sequence[str]) -> None:
         """Replace a node by new nodes; their results take the names of its outputs."""
         names = dict(zip(results, self.graph.node[index].output, strict=True))
         for node in part.nodes:
@@ -174,7 +174,7 @@ class Draft:
         insert(self.graph, index, part.nodes)
 
 
-class Part:
+class NewNodes:
     """New nodes of a draft, in the order in which they were added."""
 
     def __init__(self, draft: Draft) -> None:
@@ -267,13 +267,13 @@ def attributes_of(node: onnx.NodeProto) -> dict[str, Any]:
     return {name: value.decode() if isinstance(value, bytes) else value for name, value in found.items()}
 
 
-def cut_sizes(random: Draw, size: int) -> tuple[int, int]:
+def cut_sizes(random: ChoiceStream, size: int) -> tuple[int, int]:
     """Return two sizes of at least 1 whose sum is the given size of at least 2."""
     first = random.between(1, size - 1)
     return first, size - first
 
 
-def factored(random: Draw, count: int) -> tuple[int, ...]:
+def factored(random: ChoiceStream, count: int) -> tuple[int, ...]:
     """Return a shape of one to three axes with a number of elements."""
     divisors = [one for one in range(1, min(count, 64) + 1) if count % one == 0]
     first = random.pick(divisors)

@@ -5,19 +5,19 @@ from typing import Any
 
 import onnx
 
-from harness.corpus.nodes import number_of, operators
-from harness.corpus.variants.draft import Part, Type, attributes_of, inverse
+from harness.corpus.nodes import number_of, operator_set
+from harness.corpus.variants.draft import NewNodes, Type, attributes_of, inverse
 from harness.corpus.variants.pieces import UNARY
 from harness.corpus.variants.transformation import Transformation, change
 
-_BINARY = operators("Add Sub Mul Div Max Min And Or Xor")
-_ALONG_AN_AXIS = operators("Softmax LogSoftmax Concat")
+_BINARY = operator_set("Add Sub Mul Div Max Min And Or Xor")
+_ALONG_AN_AXIS = operator_set("Softmax LogSoftmax Concat")
 """Operators with an axis, which moves with the layout."""
 
 _IMAGE_RANK, _SEQUENCE_RANK = 4, 3
 
 
-def elements_turned(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def elements_turned(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Transpose the operands of an elementwise operator, and its result back.
 
     Each element is computed from the same operands; see ``cut_through`` about the last bits.
@@ -30,7 +30,7 @@ def elements_turned(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     return part.op("Transpose", part.like(node, turned), perm=inverse(order))
 
 
-def axis_moved(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def axis_moved(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Let an operator work along another axis, after a transposition has moved its own axis there."""
     if kind.rank < 2:  # noqa: PLR2004 - one axis has one order
         return ""
@@ -41,7 +41,7 @@ def axis_moved(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     return part.op("Transpose", moved, perm=inverse(order))
 
 
-def image_turned(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def image_turned(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Convolve an image with exchanged height and width, with filters exchanged likewise."""
     swapped = _in_other_space(node, lambda sizes, _: sizes[::-1])
     if {kind.rank, part.draft.type_of(node.input[1]).rank} != {_IMAGE_RANK} or swapped is None:
@@ -51,7 +51,7 @@ def image_turned(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     return part.op("Transpose", part.op("Conv", x, w, *node.input[2:], **swapped), perm=order)
 
 
-def sequence_as_image(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def sequence_as_image(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Convolve a sequence as an image of height 1: each sum has the same terms."""
     lifted = _in_other_space(node, lambda sizes, neutral: [neutral, *sizes])
     if kind.rank != _SEQUENCE_RANK or lifted is None:
@@ -79,7 +79,7 @@ def _in_other_space(
     return given
 
 
-def _order(part: Part, rank: int) -> list[int]:
+def _order(part: NewNodes, rank: int) -> list[int]:
     order = list(range(rank))
     while order == sorted(order):
         order = part.draft.random.order(rank)

@@ -6,7 +6,7 @@ import onnx.helper
 from harness.corpus.nodes import bodies
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.protos import value_info
-from harness.corpus.variants.draft import Draft, Part, insert, is_op, reads
+from harness.corpus.variants.draft import Draft, NewNodes, insert, is_op, reads
 from harness.corpus.variants.transformation import MOVABLE, Transformation
 
 
@@ -43,7 +43,7 @@ def computed_twice(draft: Draft) -> str:
         return ""
     edge = draft.random.pick(edges)
     name = draft.name_at(edge)
-    maker, part = draft.graph.node[makers[name]], Part(draft)
+    maker, part = draft.graph.node[makers[name]], NewNodes(draft)
     draft.reroute(edge, part, part.like(maker, maker.input))
     return name
 
@@ -74,7 +74,7 @@ def unused(draft: Draft) -> str:
     if not edges:
         return ""
     name = draft.name_at(draft.random.pick(edges))
-    part = Part(draft)
+    part = NewNodes(draft)
     part.op(draft.random.pick(["Abs", "Neg", "Identity"]), name)
     insert(draft.graph, len(draft.graph.node), part.nodes)
     return name

@@ -3,17 +3,17 @@
 import numpy as np
 import onnx
 
-from harness.corpus.nodes import number_of, operators
-from harness.corpus.variants.draft import Draft, Part, Type, cut_sizes
+from harness.corpus.nodes import number_of, operator_set
+from harness.corpus.variants.draft import Draft, NewNodes, Type, cut_sizes
 from harness.corpus.variants.transformation import MOVABLE, Transformation, change, pair
 
-UNARY = operators("""
+UNARY = operator_set("""
     Abs Ceil Celu Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log Mish Neg Not Reciprocal
     Relu Round Selu Sigmoid Sign Sin Softplus Softsign Sqrt Tanh ThresholdedRelu
 """)
 """Operators of one input that work on each element independently."""
 
-_BY_SAMPLE = operators("""
+_BY_SAMPLE = operator_set("""
     AveragePool Conv ConvTranspose DepthToSpace GlobalAveragePool GlobalMaxPool InstanceNormalization LRN
     SpaceToDepth
 """)
@@ -22,7 +22,7 @@ _BY_SAMPLE = operators("""
 _SPLIT_NUMBER = 18
 
 
-def cut_and_joined(part: Part, x: str, kind: Type) -> str:
+def cut_and_joined(part: NewNodes, x: str, kind: Type) -> str:
     """Split along an axis and concatenate the pieces: elements return to their place."""
     sizes = kind.sizes
     axes = [axis for axis, size in enumerate(sizes or ()) if size > 1]
@@ -32,7 +32,7 @@ def cut_and_joined(part: Part, x: str, kind: Type) -> str:
     return part.op("Concat", *part.split(x, axis, cut_sizes(part.draft.random, sizes[axis])), axis=axis)
 
 
-def cut_through(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def cut_through(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Apply an elementwise operator to two pieces instead of the whole.
 
     Each element is computed from the same operand. Vectorized kernels treat the ends of a row with other
@@ -44,7 +44,7 @@ def cut_through(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     return _in_two(part, node, kind, part.draft.random.pick(axes))
 
 
-def batch_cut(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def batch_cut(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Compute the samples of a batch in two nodes: no sample depends on another one.
 
     A kernel may choose another algorithm for another batch size, which sums in another order.
@@ -53,12 +53,12 @@ def batch_cut(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     return "" if size is None or size <= 1 else _in_two(part, node, kind, 0)
 
 
-def _in_two(part: Part, node: onnx.NodeProto, kind: Type, axis: int) -> str:
+def _in_two(part: NewNodes, node: onnx.NodeProto, kind: Type, axis: int) -> str:
     pieces = part.split(node.input[0], axis, cut_sizes(part.draft.random, kind.shape[axis] or 0))
     return part.op("Concat", *(part.like(node, [piece, *node.input[1:]]) for piece in pieces), axis=axis)
 
 
-def batch_doubled(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def batch_doubled(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Compute each sample of a batch twice and keep the first half: no sample depends on another one."""
     if not kind.shape[0] and kind.shape[0] is not None:
         return ""  # onnxruntime does not split an empty axis into a number of parts
@@ -69,7 +69,7 @@ def batch_doubled(part: Part, node: onnx.NodeProto, kind: Type) -> str:
     return part.ops(2, "Split", both, axis=0, num_outputs=number)[0]
 
 
-def filters_cut(part: Part, node: onnx.NodeProto, _: Type) -> str:
+def filters_cut(part: NewNodes, node: onnx.NodeProto, _: Type) -> str:
     """Compute the filters of a convolution in two nodes: each channel depends only on its filter."""
     weights = part.draft.type_of(node.input[1]).sizes
     if number_of(node, "group", 1) != 1 or weights is None or weights[0] == 1:
@@ -88,7 +88,7 @@ def filters_cut(part: Part, node: onnx.NodeProto, _: Type) -> str:
     return part.op("Concat", *halves, axis=1)
 
 
-def sum_cut(part: Part, node: onnx.NodeProto, kind: Type) -> str:
+def sum_cut(part: NewNodes, node: onnx.NodeProto, kind: Type) -> str:
     """Cut the axis that a product sums over: A B = A1 B1 + A2 B2, in another order of the sum."""
     other = part.draft.type_of(node.input[1])
     if kind.dtype != "float32" or min(kind.rank, other.rank) < 2 or other.dtype != "float32":  # noqa: PLR2004

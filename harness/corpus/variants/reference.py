@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from harness.corpus.grown.grow import KINDS
+from harness.corpus.grown.grow import PRODUCTIONS
 from harness.corpus.variants.sequence import TRANSFORMATIONS
 
 _HEAD = """# Graphs of fuzz suites
@@ -54,7 +54,7 @@ def page() -> str:
     ]
     kinds = [
         f"| {kind} | {' '.join(dict.fromkeys(map(_first_line, productions)))} |"
-        for kind, productions in KINDS.items()
+        for kind, productions in PRODUCTIONS.items()
     ]
     return _HEAD + "\n".join(rows) + "\n" + _MIDDLE + "\n".join(kinds) + "\n"
 

@@ -7,15 +7,15 @@ import onnx
 import onnx.defs
 
 from harness.corpus.element_types import is_floating
-from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.draw import ChoiceStream
 from harness.corpus.nodes import all_nodes, domain_of, number_of, opsets_of
-from harness.corpus.noise.operators import DISCONTINUOUS
+from harness.corpus.noise.operator_rounding import DISCONTINUOUS
 from harness.corpus.variants.algebra import ALGEBRA
 from harness.corpus.variants.cancel import CANCELLING
-from harness.corpus.variants.constants import CONSTANTS
-from harness.corpus.variants.control_flow import CONTROL_FLOW
+from harness.corpus.variants.constant_variants import CONSTANTS
+from harness.corpus.variants.control_flow_variants import CONTROL_FLOW
 from harness.corpus.variants.draft import OLDEST_OPSET, Draft
-from harness.corpus.variants.functions import FUNCTIONS
+from harness.corpus.variants.function_variants import FUNCTIONS
 from harness.corpus.variants.layout import LAYOUT
 from harness.corpus.variants.order import ORDER
 from harness.corpus.variants.pieces import PIECES
@@ -30,7 +30,7 @@ TRANSFORMATIONS: dict[str, Transformation] = {
 """All transformations by name; the order is part of a seed's meaning."""
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class AppliedTransformation(msgspec.Struct, frozen=True, kw_only=True):
     """One of ``TRANSFORMATIONS`` that was applied, with the tensors or the operator that it changed."""
 
     name: str
@@ -41,12 +41,15 @@ class Variant(msgspec.Struct, frozen=True, kw_only=True):
     """A model that keeps the answer of another one: to the last bit, or else within rounding noise."""
 
     model: onnx.ModelProto
-    steps: tuple[Step, ...]
+    steps: tuple[AppliedTransformation, ...]
     exact: bool
 
 
 def vary(
-    original: onnx.ModelProto, random: Draw, count: int, names: Collection[str] = tuple(TRANSFORMATIONS)
+    original: onnx.ModelProto,
+    random: ChoiceStream,
+    count: int,
+    names: Collection[str] = tuple(TRANSFORMATIONS),
 ) -> Variant | None:
     """Return a variant of a model, which itself stays unchanged; ``random`` decides on everything.
 
@@ -62,7 +65,7 @@ def vary(
         return None
     model = onnx.ModelProto.FromString(original.SerializeToString())
     known = [TRANSFORMATIONS[name] for name in names]
-    steps: list[Step] = []
+    steps: list[AppliedTransformation] = []
     try:
         draft = Draft(model, random)
         for _ in range(count):
@@ -77,13 +80,13 @@ def vary(
     return Variant(model=model, steps=tuple(steps), exact=exact) if steps else None
 
 
-def _applied(draft: Draft, known: list[Transformation]) -> Step | None:
+def _applied(draft: Draft, known: list[Transformation]) -> AppliedTransformation | None:
     # Other rounding may change a decision completely, so such models are left alone.
     jumps = has_decisions(draft.model, {name: kind.dtype for name, kind in draft.types.items()})
     fits = [one for one in known if one.exact or not jumps]
     for one in draft.random.some(fits, len(fits)):
         if where := one.apply(draft):
-            return Step(name=one.name, where=where)
+            return AppliedTransformation(name=one.name, where=where)
     return None
 
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.corpus.forms.draw import Draw
+from harness.corpus.forms.draw import ChoiceStream
 from harness.corpus.nodes import opsets_of
 from harness.corpus.tolerance_file import TOLERANCE_FILE
-from harness.corpus.value_file import write_model
+from harness.corpus.value_file import write_model_folder
 from harness.corpus.zoo.roster import build, zoo_models
 
 if TYPE_CHECKING:
@@ -42,11 +42,11 @@ By default onnxruntime rounds their other factors to 8 bits, at least 1,000 time
 _TRIES = 50
 """Number of operator tests that are drawn until one has a place for a transformation."""
 
-Draws = Callable[[int], Draw]
+StreamByNumber = Callable[[int], ChoiceStream]
 """Number of a model -> its stream of choices, from the start."""
 
 
-def graph_name(number: int, draws: Draws) -> str:
+def graph_name(number: int, draws: StreamByNumber) -> str:
     """Return the name of a graph.
 
     An even number is a random graph, such as ``000042-grown``. An odd number is a variant: of the random
@@ -68,7 +68,7 @@ def is_random_graph(name: str) -> bool:
     return name.partition("-")[2] == _GROWN
 
 
-def write_graph(number: int, draws: Draws, folder: Path, operator_tests: Callable[[], Path]) -> None:
+def write_graph(number: int, draws: StreamByNumber, folder: Path, operator_tests: Callable[[], Path]) -> None:
     """Write ``model.onnx`` and ``test_data_set_0`` into an empty folder.
 
     Only a variant of an operator test has expected outputs: those of the test. ``operator_tests`` returns the
@@ -78,7 +78,7 @@ def write_graph(number: int, draws: Draws, folder: Path, operator_tests: Callabl
 
     if number % 2 == 0:
         grown = grow(draws(number))
-        write_model(folder, grown.model, grown.inputs)
+        write_model_folder(folder, grown.model, grown.inputs)
         return
     draw = draws(number)
     original = _original(number, draw)
@@ -93,10 +93,10 @@ def write_graph(number: int, draws: Draws, folder: Path, operator_tests: Callabl
         graph = build(zoo_models()[original])
         model, inputs = graph.model(original), graph.inputs
     variant = _variant(model, draw, steps)
-    write_model(folder, variant.model if variant is not None else model, inputs)
+    write_model_folder(folder, variant.model if variant is not None else model, inputs)
 
 
-def _original(number: int, draw: Draw) -> str:
+def _original(number: int, draw: ChoiceStream) -> str:
     kind = draw.below(10)
     if kind < 6:  # noqa: PLR2004 - six of ten
         return f"{number - 1:06d}"
@@ -114,7 +114,7 @@ def _original(number: int, draw: Draw) -> str:
     )
 
 
-def _variant(model: "onnx.ModelProto", draw: Draw, steps: int) -> "Variant | None":
+def _variant(model: "onnx.ModelProto", draw: ChoiceStream, steps: int) -> "Variant | None":
     import onnx.helper
 
     from harness.corpus.variants.sequence import vary
@@ -126,7 +126,7 @@ def _variant(model: "onnx.ModelProto", draw: Draw, steps: int) -> "Variant | Non
     return variant
 
 
-def _write_variant_of_test(draw: Draw, steps: int, folder: Path, tests: Path) -> None:
+def _write_variant_of_test(draw: ChoiceStream, steps: int, folder: Path, tests: Path) -> None:
     import onnx
 
     names = sorted(entry.name for entry in tests.iterdir() if (entry / "model.onnx").is_file())

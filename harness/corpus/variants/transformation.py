@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 import msgspec
 import onnx
 
-from harness.corpus.variants.draft import Draft, Part, Type, result_of
+from harness.corpus.variants.draft import Draft, NewNodes, Type, result_of
 
 MOVABLE = frozenset({"float32", "float16", "float64", "int64", "int32", "int8", "uint8", "bool"})
 """Types for which the CPU EP has kernels wherever elements only move."""
@@ -30,7 +30,7 @@ class Transformation(msgspec.Struct, frozen=True, kw_only=True):
     exact: bool = True
 
 
-Build = Callable[[Part, str, Type], str]
+Build = Callable[[NewNodes, str, Type], str]
 """Adds nodes that return the tensor they read; returns an empty name if its type does not suit."""
 
 
@@ -40,7 +40,7 @@ def pair(name: str, build: Build, dtypes: Collection[str], *, exact: bool = True
     def apply(draft: Draft) -> str:
         edges = draft.edges(dtypes)
         for edge in draft.random.some(edges, len(edges)):
-            part = Part(draft)
+            part = NewNodes(draft)
             read = draft.name_at(edge)
             result = build(part, read, draft.type_of(read))
             if result:
@@ -52,24 +52,24 @@ def pair(name: str, build: Build, dtypes: Collection[str], *, exact: bool = True
     return Transformation(name=name, apply=apply, exact=exact)
 
 
-Change = Callable[[Part, onnx.NodeProto, Type], str]
+ChangeNode = Callable[[NewNodes, onnx.NodeProto, Type], str]
 """Adds nodes that compute the same as a node of one output.
 
 Returns an empty name if the node does not suit.
 """
 
 
-Places = Collection[str] | Callable[[Draft], list[int]]
+NodeSelection = Collection[str] | Callable[[Draft], list[int]]
 """Operators, or a function that returns indices of nodes."""
 
 
-def change(name: str, build: Change, places: Places, *, exact: bool = True) -> Transformation:
+def change(name: str, build: ChangeNode, places: NodeSelection, *, exact: bool = True) -> Transformation:
     """Return the transformation that replaces a drawn suitable node by others."""
 
     def apply(draft: Draft) -> str:
         indices = places(draft) if callable(places) else draft.nodes(places)
         for index in draft.random.some(indices, len(indices)):
-            node, part = draft.graph.node[index], Part(draft)
+            node, part = draft.graph.node[index], NewNodes(draft)
             kind = draft.type_of(node.input[0])
             fits = len(node.output) == 1 and kind.dtype in MOVABLE
             result = build(part, node, kind) if fits else ""

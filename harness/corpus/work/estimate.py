@@ -6,15 +6,23 @@ from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequenc
 from typing import TYPE_CHECKING
 
 from harness.core.reading import size_text
+from harness.core.run_work import Work
 from harness.core.value import NamedValues, Tensor, value_bytes
-from harness.core.work import Work
 from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.errors import OverBoundError
+from harness.corpus.model_errors import OverBoundError
 from harness.corpus.nodes import bodies
 from harness.corpus.protos import tensor_value
-from harness.corpus.work.share import NodeWork
-from harness.corpus.work.size import NOT_KNOWN, UNKNOWN, Size, attribute, counted, known_dims, of_dims
-from harness.corpus.work.sizes import result_of
+from harness.corpus.work.result_sizes import result_size
+from harness.corpus.work.size import (
+    SIZE_ERRORS,
+    UNKNOWN_TENSOR_SIZE,
+    TensorSize,
+    attribute,
+    input_size,
+    known_dims,
+    of_dims,
+)
+from harness.corpus.work.work_share import NodeWork
 from harness.operators.book import operators_with, rules_of
 
 if TYPE_CHECKING:
@@ -55,13 +63,13 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> tuple[Work, NodeWo
     outside = {
         name: of_dims(value.array.shape, value.array.itemsize)
         if isinstance(value, Tensor)
-        else Size(value_bytes(value) / 4)
+        else TensorSize(value_bytes(value) / 4)
         for name, value in inputs
     }
     counter = _Counter(model)
     try:
         work = counter.graph(model.graph, outside, _DEPTH)
-    except (*NOT_KNOWN, RecursionError):  # a model that no runtime accepts either
+    except (*SIZE_ERRORS, RecursionError):  # a model that no runtime accepts either
         work = Work(nbytes=sum(value_bytes(value) for _, value in inputs), nodes=len(model.graph.node))
         counter.named, counter.by_type = {}, {}
     if counter.most_made > MOST_MADE:
@@ -73,7 +81,9 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> tuple[Work, NodeWo
 class _Counter:
     def __init__(self, model: "onnx.ModelProto") -> None:
         self.functions = {(one.domain, one.name): one for one in model.functions}
-        self.called: dict[tuple[str, str, int, tuple[Size | None, ...]], tuple[Work, dict[str, Size]]] = {}
+        self.called: dict[
+            tuple[str, str, int, tuple[TensorSize | None, ...]], tuple[Work, dict[str, TensorSize]]
+        ] = {}
         """Work of calls by the sizes of their arguments: functions may call each other without end."""
         self.most_made = 0.0
         """Bytes of the largest tensor that a node makes from little."""
@@ -94,7 +104,7 @@ class _Counter:
         if isinstance(node.name, str) and node.name:  # two nodes with one name are interchangeable
             self.named[node.name] = work * self.turns
 
-    def graph(self, graph: "onnx.GraphProto", sizes: MutableMapping[str, Size], depth: int) -> Work:
+    def graph(self, graph: "onnx.GraphProto", sizes: MutableMapping[str, TensorSize], depth: int) -> Work:
         """Return the work of a graph; it adds to the sizes of visible tensors, which include its inputs."""
         for weight in graph.initializer:
             sizes.setdefault(weight.name, _of_weight(weight))
@@ -108,12 +118,14 @@ class _Counter:
                 sizes.setdefault(port.name, declared)
         return self.nodes(graph.node, sizes, depth)
 
-    def nodes(self, nodes: "Iterable[onnx.NodeProto]", sizes: MutableMapping[str, Size], depth: int) -> Work:
+    def nodes(
+        self, nodes: "Iterable[onnx.NodeProto]", sizes: MutableMapping[str, TensorSize], depth: int
+    ) -> Work:
         """Return the work of nodes in their order; the sizes of their results are added."""
         multiply_adds = nbytes = count = 0.0
         for node in nodes:
-            given = [sizes.get(name, UNKNOWN) if name else None for name in node.input]
-            result = _constant(node) or result_of(node, given)
+            given = [sizes.get(name, UNKNOWN_TENSOR_SIZE) if name else None for name in node.input]
+            result = _constant(node) or result_size(node, given)
             for index, name in enumerate(node.output):
                 # The model's declaration is right, but it does not declare the numbers of a shape.
                 if name and (name not in sizes or (result.values and not index)):
@@ -132,8 +144,8 @@ class _Counter:
     def inner(
         self,
         node: "onnx.NodeProto",
-        given: Sequence[Size | None],
-        sizes: MutableMapping[str, Size],
+        given: Sequence[TensorSize | None],
+        sizes: MutableMapping[str, TensorSize],
         depth: int,
     ) -> Work:
         """Return the work of a node's bodies, or of the local function that it calls."""
@@ -141,7 +153,7 @@ class _Counter:
         if function is not None:
             key = (node.domain, node.op_type, depth, tuple(given))
             if key not in self.called:
-                named = dict(zip(function.input, (one or UNKNOWN for one in given), strict=False))
+                named = dict(zip(function.input, (one or UNKNOWN_TENSOR_SIZE for one in given), strict=False))
                 self.called[key] = self.nodes(function.node, named, depth - 1), named
             found, named = self.called[key]
             for outer, own in zip(node.output, function.output, strict=False):
@@ -163,12 +175,12 @@ class _Counter:
 def _fed(
     node: "onnx.NodeProto",
     body: "onnx.GraphProto",
-    given: Sequence[Size | None],
-    sizes: MutableMapping[str, Size],
-) -> MutableMapping[str, Size]:
+    given: Sequence[TensorSize | None],
+    sizes: MutableMapping[str, TensorSize],
+) -> MutableMapping[str, TensorSize]:
     """Return the tensors that a body sees: those around it, and those that the node feeds it."""
     if node.op_type == "Loop":
-        fed: Sequence[Size | None] = (UNKNOWN, UNKNOWN, *given[2:])
+        fed: Sequence[TensorSize | None] = (UNKNOWN_TENSOR_SIZE, UNKNOWN_TENSOR_SIZE, *given[2:])
     elif node.op_type == "Scan":
         states = len(given) - attribute(node, "num_scan_inputs", 0)
         fed = [one if index < states else _slice(one) for index, one in enumerate(given)]
@@ -179,11 +191,11 @@ def _fed(
     return ChainMap({name: one._replace(fixed=False) for name, one in named if one is not None}, sizes)
 
 
-def _slice(one: Size | None) -> Size | None:
+def _slice(one: TensorSize | None) -> TensorSize | None:
     return of_dims(one.dims[1:], one.nbytes) if one is not None and one.dims else one
 
 
-def _turns(node: "onnx.NodeProto", given: Sequence[Size | None]) -> float:
+def _turns(node: "onnx.NodeProto", given: Sequence[TensorSize | None]) -> float:
     first = given[0] if given else None
     if node.op_type == "Loop":
         return max(1.0, first.values[0]) if first is not None and first.values else _TURNS
@@ -193,7 +205,7 @@ def _turns(node: "onnx.NodeProto", given: Sequence[Size | None]) -> float:
     return _TURNS if node.op_type == "SequenceMap" else 1.0
 
 
-def _of_weight(weight: "onnx.TensorProto") -> Size:
+def _of_weight(weight: "onnx.TensorProto") -> TensorSize:
     size = of_dims(weight.dims, _element_bytes(weight.data_type))._replace(fixed=True)
     if size.elements > _CONSTANT_ELEMENTS or weight.data_location == weight.EXTERNAL:
         return size
@@ -204,7 +216,7 @@ def _of_weight(weight: "onnx.TensorProto") -> Size:
     return size._replace(values=values if all(map(math.isfinite, values)) else None)
 
 
-def _constant(node: "onnx.NodeProto") -> Size | None:
+def _constant(node: "onnx.NodeProto") -> TensorSize | None:
     if node.op_type != "Constant":
         return None
     for one in node.attribute:
@@ -214,8 +226,8 @@ def _constant(node: "onnx.NodeProto") -> Size | None:
             return of_dims(one.sparse_tensor.dims, _element_bytes(one.sparse_tensor.values.data_type))
         numbers = (*one.ints, *one.floats) or ((one.i,) if one.type == one.INT else (one.f,))
         values = tuple(map(float, numbers)) if len(numbers) <= _CONSTANT_ELEMENTS else None
-        return Size(float(len(numbers)), (len(numbers),), 8.0, fixed=True, values=values)
-    return UNKNOWN
+        return TensorSize(float(len(numbers)), (len(numbers),), 8.0, fixed=True, values=values)
+    return UNKNOWN_TENSOR_SIZE
 
 
 def _element_bytes(number: int) -> float:
@@ -224,7 +236,7 @@ def _element_bytes(number: int) -> float:
     return int(bits[:3]) / 8 if name != "string" else 16.0
 
 
-def _symbols(graph: "onnx.GraphProto", sizes: Mapping[str, Size]) -> dict[str, int]:
+def _symbols(graph: "onnx.GraphProto", sizes: Mapping[str, TensorSize]) -> dict[str, int]:
     """Return the sizes of symbolic dimensions, taken from the graph's inputs."""
     symbols: dict[str, int] = {}
     for port in graph.input:
@@ -237,7 +249,7 @@ def _symbols(graph: "onnx.GraphProto", sizes: Mapping[str, Size]) -> dict[str, i
     return symbols
 
 
-def _declared(kind: "onnx.TypeProto", symbols: Mapping[str, int]) -> Size | None:
+def _declared(kind: "onnx.TypeProto", symbols: Mapping[str, int]) -> TensorSize | None:
     """Return the size that a model declares for a tensor; None unless each extent is known."""
     if not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
         return None
@@ -250,7 +262,9 @@ def _declared(kind: "onnx.TypeProto", symbols: Mapping[str, int]) -> Size | None
     return of_dims(dims, _element_bytes(kind.tensor_type.elem_type))
 
 
-def _moved(node: "onnx.NodeProto", given: Sequence[Size | None], results: Sequence[Size]) -> float:
+def _moved(
+    node: "onnx.NodeProto", given: Sequence[TensorSize | None], results: Sequence[TensorSize]
+) -> float:
     if node.op_type in _VIEWS:
         return 0.0
     written = sum(one.elements * one.nbytes for one in results)
@@ -259,7 +273,9 @@ def _moved(node: "onnx.NodeProto", given: Sequence[Size | None], results: Sequen
     return written + sum(one.elements * one.nbytes for one in given if one is not None)
 
 
-def _multiply_adds(node: "onnx.NodeProto", given: Sequence[Size | None], results: Sequence[Size]) -> float:
+def _multiply_adds(
+    node: "onnx.NodeProto", given: Sequence[TensorSize | None], results: Sequence[TensorSize]
+) -> float:
     if node.op_type in _VIEWS:
         return 0.0
     written = sum(one.elements for one in results)
@@ -268,29 +284,29 @@ def _multiply_adds(node: "onnx.NodeProto", given: Sequence[Size | None], results
         return written
     try:
         return max(written, count(node, given, results[0]))
-    except NOT_KNOWN:
+    except SIZE_ERRORS:
         return written * _TERMS  # an absent input, or an unknown size
 
 
-_Count = Callable[["onnx.NodeProto", Sequence[Size | None], Size], float]
+_Count = Callable[["onnx.NodeProto", Sequence[TensorSize | None], TensorSize], float]
 
 
 def _in_window(weight: int) -> _Count:
     """Count the weights that contribute to each element of a convolution's result."""
     return lambda _node, given, result: (
-        result.elements * counted(given, weight).elements / known_dims(given[weight])[0]
+        result.elements * input_size(given, weight).elements / known_dims(given[weight])[0]
     )
 
 
-def _from_window(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
-    return counted(given).elements * counted(given, 1).elements / known_dims(given[1])[0]
+def _from_window(_node: "onnx.NodeProto", given: Sequence[TensorSize | None], _result: TensorSize) -> float:
+    return input_size(given).elements * input_size(given, 1).elements / known_dims(given[1])[0]
 
 
 def _rows(right: int) -> _Count:
     """Count the terms of a matrix product: the last extent of one operand, the last but one of the other."""
 
-    def count(_node: "onnx.NodeProto", given: Sequence[Size | None], result: Size) -> float:
-        left = counted(given).dims
+    def count(_node: "onnx.NodeProto", given: Sequence[TensorSize | None], result: TensorSize) -> float:
+        left = input_size(given).dims
         if left:
             return result.elements * left[-1]
         other = known_dims(given[right])
@@ -299,25 +315,25 @@ def _rows(right: int) -> _Count:
     return count
 
 
-def _gemm(node: "onnx.NodeProto", given: Sequence[Size | None], result: Size) -> float:
+def _gemm(node: "onnx.NodeProto", given: Sequence[TensorSize | None], result: TensorSize) -> float:
     return result.elements * known_dims(given[1])[1 if attribute(node, "transB", 0) else 0]
 
 
-def _recurrence(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
+def _recurrence(_node: "onnx.NodeProto", given: Sequence[TensorSize | None], _result: TensorSize) -> float:
     sequence, batch, *_ = known_dims(given[0])
-    return sequence * batch * (counted(given, 1).elements + counted(given, 2).elements)
+    return sequence * batch * (input_size(given, 1).elements + input_size(given, 2).elements)
 
 
-def _attention(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
+def _attention(_node: "onnx.NodeProto", given: Sequence[TensorSize | None], _result: TensorSize) -> float:
     """Count the products with keys and values; a packed operator includes its projection."""
-    query = counted(given)
+    query = input_size(given)
     key = given[1] if given[1] is not None else query
     if key.fixed:
         return query.elements * (known_dims(key)[-1] + 2 * known_dims(query)[-2])
     return 2 * query.elements * known_dims(key)[-2]
 
 
-def _einsum(node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
+def _einsum(node: "onnx.NodeProto", given: Sequence[TensorSize | None], _result: TensorSize) -> float:
     terms = attribute(node, "equation", "").replace(" ", "").partition("->")[0].split(",")
     extents = {
         letter: size
@@ -327,15 +343,15 @@ def _einsum(node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size)
     return float(math.prod(extents.values()))
 
 
-def _transform(_node: "onnx.NodeProto", given: Sequence[Size | None], _result: Size) -> float:
-    return counted(given).elements * _TERMS
+def _transform(_node: "onnx.NodeProto", given: Sequence[TensorSize | None], _result: TensorSize) -> float:
+    return input_size(given).elements * _TERMS
 
 
-def _block_product(node: "onnx.NodeProto", _given: Sequence[Size | None], result: Size) -> float:
+def _block_product(node: "onnx.NodeProto", _given: Sequence[TensorSize | None], result: TensorSize) -> float:
     return result.elements * float(attribute(node, "K", _TERMS))
 
 
-def _kernel(node: "onnx.NodeProto", _given: Sequence[Size | None], result: Size) -> float:
+def _kernel(node: "onnx.NodeProto", _given: Sequence[TensorSize | None], result: TensorSize) -> float:
     return result.elements * float(math.prod(attribute(node, "kernel_shape", ())))
 
 

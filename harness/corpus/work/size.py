@@ -13,11 +13,11 @@ _MOST = 1e30
 """More elements than any tensor has, so that products of absurd dimensions stay finite."""
 
 
-NOT_KNOWN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+SIZE_ERRORS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """Errors of a rule if an input, an attribute or a size is missing or invalid."""
 
 
-class Size(NamedTuple):
+class TensorSize(NamedTuple):
     """Size of a tensor.
 
     Attributes:
@@ -35,13 +35,13 @@ class Size(NamedTuple):
     values: tuple[float, ...] | None = None
 
 
-UNKNOWN = Size(1.0)
+UNKNOWN_TENSOR_SIZE = TensorSize(1.0)
 
 
-def of_dims(dims: Sequence[int], nbytes: float = 4.0) -> Size:
+def of_dims(dims: Sequence[int], nbytes: float = 4.0) -> TensorSize:
     """Return the size of a tensor with these extents; negative ones count as 1."""
     known = tuple(max(0, int(extent)) if extent >= 0 else 1 for extent in dims)
-    return Size(min(float(math.prod(known)), _MOST), known, nbytes)
+    return TensorSize(min(float(math.prod(known)), _MOST), known, nbytes)
 
 
 def attribute(node: "onnx.NodeProto", name: str, default: Any) -> Any:
@@ -58,16 +58,16 @@ def attribute(node: "onnx.NodeProto", name: str, default: Any) -> Any:
     return default
 
 
-def broadcast(given: Sequence[Size | None]) -> Size:
+def broadcast_size(given: Sequence[TensorSize | None]) -> TensorSize:
     """Return the size after broadcasting; if sizes do not fit, the largest one that is no weight."""
     present = [one for one in given if one is not None]
     data = [one for one in present if not one.fixed] or present
     if not data:
-        return UNKNOWN
+        return UNKNOWN_TENSOR_SIZE
     largest = max(data, key=lambda one: one.elements)
     extents = [one.dims for one in present]
     if any(dims is None for dims in extents):
-        return Size(largest.elements, None, largest.nbytes)
+        return TensorSize(largest.elements, None, largest.nbytes)
     rank = max(len(dims) for dims in extents if dims is not None)
     padded = [(1,) * (rank - len(dims)) + dims for dims in extents if dims is not None]
     for column in zip(*padded, strict=True):
@@ -96,7 +96,7 @@ def known_dims(one: HasDims | None) -> Dims:
     return one.dims
 
 
-def numbers_of(one: Size | None) -> tuple[int, ...]:
+def constant_numbers(one: TensorSize | None) -> tuple[int, ...]:
     """Return the numbers of a constant.
 
     Raises:
@@ -107,7 +107,7 @@ def numbers_of(one: Size | None) -> tuple[int, ...]:
     return tuple(map(int, one.values))
 
 
-def counted(given: Sequence[Size | None], index: int = 0) -> Size:
+def input_size(given: Sequence[TensorSize | None], index: int = 0) -> TensorSize:
     """Return the size of an input.
 
     Raises:

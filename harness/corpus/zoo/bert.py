@@ -2,21 +2,21 @@
 
 import numpy as np
 
-from harness.corpus.zoo.graph import BATCH, FLOAT, Architecture, Graph, Symbol
+from harness.corpus.zoo.graph_builder import BATCH_DIM, FLOAT, Architecture, GraphBuilder, SymbolicDim
 from harness.corpus.zoo.inputs import padding_mask, token_ids
 from harness.corpus.zoo.layers import LOWEST, layer_norm, linear, mlp, self_attention
 
-_SEQUENCE = Symbol("sequence", 16)
+_SEQUENCE = SymbolicDim("sequence", 16)
 
 _POSITIONS = 128
 """The longest sequence that has position embeddings."""
 
 
-def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> None:
+def build(g: GraphBuilder, *, width: int, heads: int, layers: int, vocabulary: int) -> None:
     """Largest number of positions with embeddings."""
-    ids = g.input("input_ids", (BATCH, _SEQUENCE), token_ids(vocabulary))
-    mask = g.input("attention_mask", (BATCH, _SEQUENCE), padding_mask)
-    types = g.input("token_type_ids", (BATCH, _SEQUENCE), token_ids(2))
+    ids = g.input("input_ids", (BATCH_DIM, _SEQUENCE), token_ids(vocabulary))
+    mask = g.input("attention_mask", (BATCH_DIM, _SEQUENCE), padding_mask)
+    types = g.input("token_type_ids", (BATCH_DIM, _SEQUENCE), token_ids(2))
     with g.scope("embeddings"):
         x = _embed(g, ids, types, width, vocabulary)
     with g.scope("mask"):
@@ -31,11 +31,11 @@ def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> 
     with g.scope("pooler"):
         first = g.op("Gather", x, g.constant(np.array(0, np.int64)), axis=1)
         pooled = g.op("Tanh", linear(g, first, (width, width)))
-    g.output("last_hidden_state", x, "float32", (BATCH, _SEQUENCE, width))
-    g.output("pooler_output", pooled, "float32", (BATCH, width))
+    g.output("last_hidden_state", x, "float32", (BATCH_DIM, _SEQUENCE, width))
+    g.output("pooler_output", pooled, "float32", (BATCH_DIM, width))
 
 
-def _embed(g: Graph, ids: str, types: str, width: int, vocabulary: int) -> str:
+def _embed(g: GraphBuilder, ids: str, types: str, width: int, vocabulary: int) -> str:
     words = g.op("Gather", g.normal("word", (vocabulary, width), 0.5), ids)
     kinds = g.op("Gather", g.normal("type", (2, width), 0.2), types)
     length = g.op("Slice", g.op("Shape", ids), g.ints(1), g.ints(2))

@@ -4,38 +4,38 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.corpus.zoo.graph import BATCH, Graph, Symbol
+from harness.corpus.zoo.graph_builder import BATCH_DIM, GraphBuilder, SymbolicDim
 from harness.corpus.zoo.inputs import activations
 from harness.corpus.zoo.layers import LOWEST
 
-SEQUENCE = Symbol("sequence", 4)
+SEQUENCE = SymbolicDim("sequence", 4)
 """New tokens."""
 
-PAST = Symbol("past_sequence", 8)
+PAST = SymbolicDim("past_sequence", 8)
 """Tokens whose keys and values are cached."""
 
-_TOTAL = Symbol("total_sequence", SEQUENCE.size + PAST.size)
+_TOTAL = SymbolicDim("total_sequence", SEQUENCE.size + PAST.size)
 """A dimension of outputs only, so that any two sizes of the others fit together."""
 
 _PARTS = ("key", "value")
 
 
-def cached(g: Graph, name: str, layers: int, heads: int, size: int) -> list[list[str]]:
+def cached(g: GraphBuilder, name: str, layers: int, heads: int, size: int) -> list[list[str]]:
     """Declare the cached keys and values of each layer; the name has placeholders for layer and part."""
-    shape = (BATCH, heads, PAST, size)
+    shape = (BATCH_DIM, heads, PAST, size)
     return [
         [g.input(name.format(layer, part), shape, activations) for part in _PARTS] for layer in range(layers)
     ]
 
 
-def keep(g: Graph, name: str, presents: Sequence[Sequence[str]], heads: int, size: int) -> None:
+def keep(g: GraphBuilder, name: str, presents: Sequence[Sequence[str]], heads: int, size: int) -> None:
     """Make the keys and values of each layer outputs, including the new ones."""
     for layer, present in enumerate(presents):
         for part, value in zip(_PARTS, present, strict=True):
-            g.output(name.format(layer, part), value, "float32", (BATCH, heads, _TOTAL, size))
+            g.output(name.format(layer, part), value, "float32", (BATCH_DIM, heads, _TOTAL, size))
 
 
-def visible(g: Graph, positions: str, total: str) -> str:
+def visible(g: GraphBuilder, positions: str, total: str) -> str:
     """Return which keys each new token may see: those up to its position.
 
     A bool with an axis for the keys.
@@ -44,6 +44,6 @@ def visible(g: Graph, positions: str, total: str) -> str:
     return g.op("LessOrEqual", keys, g.op("Unsqueeze", positions, g.ints(-1)))
 
 
-def hide(g: Graph, seen: str) -> str:
+def hide(g: GraphBuilder, seen: str) -> str:
     """Return the mask that is added to the scores: 0 for a visible key, the lowest float32 for any other."""
     return g.op("Where", seen, g.scalar(0), g.scalar(LOWEST))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.graph import BATCH, FLOAT, Architecture, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, FLOAT, Architecture, GraphBuilder
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv
 
@@ -20,9 +20,9 @@ _COLUMNS = 7
 """Image, class, score and four corners in each row."""
 
 
-def build(g: Graph, *, image: int, width: int) -> None:
+def build(g: GraphBuilder, *, image: int, width: int) -> None:
     """Add a backbone of strided convolutions, two heads, Loop, NonMaxSuppression and If."""
-    x = g.input("image", (BATCH, 3, image, image), images)
+    x = g.input("image", (BATCH_DIM, 3, image, image), images)
     channels = 3
     for stage in range(3):
         with g.scope(f"stage{stage}"):
@@ -38,7 +38,7 @@ def build(g: Graph, *, image: int, width: int) -> None:
     g.output("detections", rows, "float32", (_FOUND, _COLUMNS))
 
 
-def _heads(g: Graph, x: str, channels: int, image: int) -> tuple[str, str]:
+def _heads(g: GraphBuilder, x: str, channels: int, image: int) -> tuple[str, str]:
     """Add boxes ``(N, anchors, 4)`` in pixels, and scores ``(N, classes, anchors)`` from 0 to 1."""
     anchors = _anchors(image)
     count = len(anchors)
@@ -59,11 +59,11 @@ def _anchors(image: int) -> Array:
     return np.stack([y - _STRIDE, x - _STRIDE, y + _STRIDE, x + _STRIDE], axis=1).astype(np.float32)
 
 
-def _refine(g: Graph, boxes: str, image: int) -> str:
+def _refine(g: GraphBuilder, boxes: str, image: int) -> str:
     """Move the boxes several times, by the result of a small layer at their place."""
     weight, bias = g.normal("refine/weight", (4, 4), 0.5), g.normal("refine/bias", (4,), 0.1)
     trip = [g.declare("step", "int64", ()), g.declare("go_on", "bool", ())]
-    state = g.declare("boxes_so_far", "float32", (BATCH, (image // _STRIDE) ** 2, 4))
+    state = g.declare("boxes_so_far", "float32", (BATCH_DIM, (image // _STRIDE) ** 2, 4))
     with g.body("refine", [*trip, state]) as body:
         place = g.op("Sub", g.op("Mul", "boxes_so_far", g.scalar(2 / image)), g.scalar(1))
         move = g.op("Tanh", g.op("Add", g.op("MatMul", place, weight), bias))
@@ -71,13 +71,13 @@ def _refine(g: Graph, boxes: str, image: int) -> str:
         go_on = g.op("Identity", "go_on")
         body.outputs += [
             g.declare(go_on, "bool", ()),
-            g.declare(moved, "float32", (BATCH, (image // _STRIDE) ** 2, 4)),
+            g.declare(moved, "float32", (BATCH_DIM, (image // _STRIDE) ** 2, 4)),
         ]
     steps, start = g.constant(np.array(_REFINEMENTS)), g.constant(np.ones((), bool))
     return g.op("Loop", steps, start, boxes, body=body.graph)
 
 
-def _gather(g: Graph, boxes: str, scores: str, selected: str) -> str:
+def _gather(g: GraphBuilder, boxes: str, scores: str, selected: str) -> str:
     """Add the rows of the selected boxes, each ``(image, class, box)``; there may be none."""
     count = g.op("Gather", g.op("Shape", selected), g.constant(np.array(0)), axis=0)
     some = g.op("Greater", count, g.constant(np.array(0)))

@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.graph import BATCH, FLOAT, Architecture, Graph, Symbol
+from harness.corpus.zoo.graph_builder import BATCH_DIM, FLOAT, Architecture, GraphBuilder, SymbolicDim
 from harness.corpus.zoo.inputs import activations
 from harness.corpus.zoo.layers import (
     attention,
@@ -18,17 +18,17 @@ from harness.corpus.zoo.layers import (
 
 _LATENTS = 4
 _GROUPS = 8
-_TEXT = Symbol("text_sequence", 8)
+_TEXT = SymbolicDim("text_sequence", 8)
 
 _PER_CHANNEL = 21
 """Opset from which on GroupNormalization scales channels; exporters never wrote the version of opset 18."""
 
 
-def build(g: Graph, *, side: int, width: int, heads: int, context: int) -> None:
+def build(g: GraphBuilder, *, side: int, width: int, heads: int, context: int) -> None:
     """Add the way down, a block that attends to the text, and the way up with a skip connection."""
-    x = g.input("sample", (BATCH, _LATENTS, side, side), activations)
-    step = g.input("timestep", (BATCH,), _steps)
-    text = g.input("encoder_hidden_states", (BATCH, _TEXT, context), activations)
+    x = g.input("sample", (BATCH_DIM, _LATENTS, side, side), activations)
+    step = g.input("timestep", (BATCH_DIM,), _steps)
+    text = g.input("encoder_hidden_states", (BATCH_DIM, _TEXT, context), activations)
     with g.scope("time"):
         time = _embed(g, step, width)
     with g.scope("in"):
@@ -47,7 +47,7 @@ def build(g: Graph, *, side: int, width: int, heads: int, context: int) -> None:
         x = _residual(g, x, time, (2 * width, width), width, side)
     with g.scope("out"):
         x = conv(g, silu(g, _group_norm(g, x, width, side)), (width, _LATENTS), 3)
-    g.output("noise", x, "float32", (BATCH, _LATENTS, side, side))
+    g.output("noise", x, "float32", (BATCH_DIM, _LATENTS, side, side))
 
 
 def _steps(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -55,7 +55,7 @@ def _steps(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return random.integers(0, 1000, shape)
 
 
-def _embed(g: Graph, step: str, width: int) -> str:
+def _embed(g: GraphBuilder, step: str, width: int) -> str:
     """Add sines and cosines of the step at many frequencies, and two layers."""
     half = width // 2
     rates = g.weight("rates", 10000.0 ** (-np.arange(half) / half)[None])
@@ -67,7 +67,7 @@ def _embed(g: Graph, step: str, width: int) -> str:
         return silu(g, linear(g, x, (width, width), gain=2.0))
 
 
-def _group_norm(g: Graph, x: str, channels: int, side: int) -> str:
+def _group_norm(g: GraphBuilder, x: str, channels: int, side: int) -> str:
     scale, shift = g.normal("scale", (channels,), 0.1, mean=1.0), g.normal("shift", (channels,), 0.1)
     if g.opset >= _PER_CHANNEL:
         return g.op("GroupNormalization", x, scale, shift, num_groups=_GROUPS, epsilon=1e-5)
@@ -80,7 +80,9 @@ def _group_norm(g: Graph, x: str, channels: int, side: int) -> str:
     return g.op("Add", scaled, g.op("Unsqueeze", shift, g.ints(1, 2)))
 
 
-def _residual(g: Graph, x: str, time: str, channels: tuple[int, int], time_width: int, side: int) -> str:
+def _residual(
+    g: GraphBuilder, x: str, time: str, channels: tuple[int, int], time_width: int, side: int
+) -> str:
     before, after = channels
     with g.scope("conv1"):
         y = conv(g, silu(g, _group_norm(g, x, before, side)), channels, 3)
@@ -94,7 +96,7 @@ def _residual(g: Graph, x: str, time: str, channels: tuple[int, int], time_width
     return g.op("Add", x, y)
 
 
-def _transformer(g: Graph, x: str, text: str, sizes: tuple[int, int, int], side: int) -> str:
+def _transformer(g: GraphBuilder, x: str, text: str, sizes: tuple[int, int, int], side: int) -> str:
     """Add attention of the picture to itself and to the text, and a gated feed-forward layer."""
     width, heads, context = sizes
     with g.scope("tokens"):
@@ -115,7 +117,7 @@ def _transformer(g: Graph, x: str, text: str, sizes: tuple[int, int, int], side:
     return g.op("Add", y, x)
 
 
-def _attend(g: Graph, x: str, to: str, widths: tuple[int, int], heads: int) -> str:
+def _attend(g: GraphBuilder, x: str, to: str, widths: tuple[int, int], heads: int) -> str:
     width, context = widths
     parts = []
     for name, source, before in (("query", x, width), ("key", to, context), ("value", to, context)):

@@ -1,6 +1,6 @@
 """A classifier like EfficientNet: Tan and Le, 2019."""
 
-from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, Architecture, GraphBuilder
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv, depthwise_conv, reduce, silu
 
@@ -8,9 +8,9 @@ _Stage = tuple[int, int, int, int, int]
 """Expansion, channels, kernel, stride, blocks."""
 
 
-def build(g: Graph, *, image: int, stages: tuple[_Stage, ...]) -> None:
+def build(g: GraphBuilder, *, image: int, stages: tuple[_Stage, ...]) -> None:
     """Add a stem, stages of MBConv blocks, and a head that pools by a mean, as from TensorFlow."""
-    x = g.input("image", (BATCH, 3, image, image), images)
+    x = g.input("image", (BATCH_DIM, 3, image, image), images)
     channels = 16
     with g.scope("stem"):
         x = silu(g, batch_norm(g, conv(g, x, (3, channels), 3, stride=2, bias=False), channels))
@@ -25,10 +25,12 @@ def build(g: Graph, *, image: int, stages: tuple[_Stage, ...]) -> None:
     with g.scope("classifier"):
         weight = g.normal("weight", (4 * channels, 100), (4 / channels) ** 0.5)
         logits = g.op("Gemm", x, weight, g.normal("bias", (100,), 0.05))
-    g.output("probabilities", g.op("Softmax", logits, axis=1), "float32", (BATCH, 100))
+    g.output("probabilities", g.op("Softmax", logits, axis=1), "float32", (BATCH_DIM, 100))
 
 
-def _mbconv(g: Graph, x: str, channels: tuple[int, int], expansion: int, kernel: int, stride: int) -> str:
+def _mbconv(
+    g: GraphBuilder, x: str, channels: tuple[int, int], expansion: int, kernel: int, stride: int
+) -> str:
     before, after = channels
     inner = before * expansion
     y = x

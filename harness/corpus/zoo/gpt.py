@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness.corpus.zoo.causal import SEQUENCE, cached, hide, keep, visible
-from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, Architecture, GraphBuilder
 from harness.corpus.zoo.inputs import token_ids
 from harness.corpus.zoo.layers import (
     attention,
@@ -20,10 +20,10 @@ _POSITIONS = 128
 """The longest text, cached tokens included."""
 
 
-def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> None:
+def build(g: GraphBuilder, *, width: int, heads: int, layers: int, vocabulary: int) -> None:
     """Add token and position embeddings, decoder layers, and the head that shares the token embedding."""
     size = width // heads
-    ids = g.input("input_ids", (BATCH, SEQUENCE), token_ids(vocabulary))
+    ids = g.input("input_ids", (BATCH_DIM, SEQUENCE), token_ids(vocabulary))
     caches = cached(g, "past_{}_{}", layers, heads, size)
     with g.scope("mask"):
         past = length(g, caches[0][0], 2)
@@ -46,12 +46,12 @@ def build(g: Graph, *, width: int, heads: int, layers: int, vocabulary: int) -> 
             x = g.op("Add", x, mlp(g, layer_norm(g, x, width), width, gelu_tanh, gain=0.5))
     with g.scope("head"):
         logits = g.op("MatMul", layer_norm(g, x, width), g.op("Transpose", words, perm=[1, 0]))
-    g.output("logits", logits, "float32", (BATCH, SEQUENCE, vocabulary))
+    g.output("logits", logits, "float32", (BATCH_DIM, SEQUENCE, vocabulary))
     keep(g, "present_{}_{}", presents, heads, size)
 
 
 def _attention(
-    g: Graph, x: str, cache: list[str], sizes: tuple[int, int], mask: str
+    g: GraphBuilder, x: str, cache: list[str], sizes: tuple[int, int], mask: str
 ) -> tuple[str, list[str]]:
     width, heads = sizes
     size = width // heads

@@ -6,7 +6,7 @@ It uses only arithmetic that is rounded equally everywhere, so that all machines
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.graph import Draw
+from harness.corpus.zoo.graph_builder import MakeInput
 
 _Shape = tuple[int, ...]
 
@@ -39,12 +39,12 @@ def digits(random: np.random.Generator, shape: _Shape) -> Array:
     return pictures
 
 
-def token_ids(vocabulary: int) -> Draw:
+def token_ids(vocabulary: int) -> MakeInput:
     """Return a function that draws token ids, int64, from the whole vocabulary."""
     return lambda random, shape: random.integers(0, vocabulary, shape)
 
 
-def positions_after(past: int) -> Draw:
+def positions_after(past: int) -> MakeInput:
     """Return a function that makes the positions of new tokens, int64, after so many cached ones."""
     return lambda _, shape: np.broadcast_to(np.arange(past, past + shape[1]), shape).astype(np.int64)
 

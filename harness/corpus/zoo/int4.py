@@ -3,19 +3,19 @@
 import ml_dtypes
 import numpy as np
 
-from harness.corpus.zoo.graph import BATCH, Architecture, Graph, Symbol
+from harness.corpus.zoo.graph_builder import BATCH_DIM, Architecture, GraphBuilder, SymbolicDim
 from harness.corpus.zoo.inputs import activations
 from harness.corpus.zoo.layers import layer_norm, silu
 
-_SEQUENCE = Symbol("sequence", 8)
+_SEQUENCE = SymbolicDim("sequence", 8)
 
 _BLOCK = 32
 """Neighbouring weights along the sum that share a scale."""
 
 
-def build(g: Graph, *, width: int, layers: int) -> None:
+def build(g: GraphBuilder, *, width: int, layers: int) -> None:
     """Add gated feed-forward layers, each beside a skip connection."""
-    x = g.input("hidden_states", (BATCH, _SEQUENCE, width), activations)
+    x = g.input("hidden_states", (BATCH_DIM, _SEQUENCE, width), activations)
     inner = 2 * width
     for layer in range(layers):
         with g.scope(f"layer{layer}"):
@@ -23,10 +23,10 @@ def build(g: Graph, *, width: int, layers: int) -> None:
             gate = silu(g, _matmul(g, "gate", y, (width, inner), gain=2.0))
             y = g.op("Mul", gate, _matmul(g, "up", y, (width, inner)))
             x = g.op("Add", x, _matmul(g, "down", y, (inner, width)))
-    g.output("last_hidden_state", x, "float32", (BATCH, _SEQUENCE, width))
+    g.output("last_hidden_state", x, "float32", (BATCH_DIM, _SEQUENCE, width))
 
 
-def _matmul(g: Graph, name: str, x: str, features: tuple[int, int], gain: float = 1.0) -> str:
+def _matmul(g: GraphBuilder, name: str, x: str, features: tuple[int, int], gain: float = 1.0) -> str:
     """Add a product with a weight of int4, dequantized block by block."""
     with g.scope(name):
         values = (gain / features[0]) ** 0.5 * g.random("weight").standard_normal(features)

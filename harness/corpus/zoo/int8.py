@@ -3,7 +3,7 @@
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, Architecture, GraphBuilder
 from harness.corpus.zoo.inputs import images
 
 _POSITIVE = (6 / 255, 0)
@@ -13,9 +13,9 @@ _SIGNED = (8 / 255, 128)
 """Scale and zero point elsewhere: from -4 to 4."""
 
 
-def build(g: Graph, *, image: int, width: int, blocks: int) -> None:
+def build(g: GraphBuilder, *, image: int, width: int, blocks: int) -> None:
     """Add residual blocks; activations are uint8, weights int8 for each channel, biases int32."""
-    x = _quantize(g, g.input("image", (BATCH, 3, image, image), images), _SIGNED)
+    x = _quantize(g, g.input("image", (BATCH_DIM, 3, image, image), images), _SIGNED)
     with g.scope("stem"):
         x = _quantize(g, g.op("Relu", _conv(g, x, (3, width), _SIGNED, stride=2, gain=2.0)), _POSITIVE)
     for block in range(blocks):
@@ -30,24 +30,32 @@ def build(g: Graph, *, image: int, width: int, blocks: int) -> None:
         x = _quantize(g, g.op("Flatten", x, axis=1), _POSITIVE)
         weight, bias = _weights(g, (10, width), _POSITIVE, (4 / width) ** 0.5)
         logits = _quantize(g, g.op("Gemm", x, weight, bias, transB=1), _SIGNED)
-    g.output("logits", logits, "float32", (BATCH, 10))
+    g.output("logits", logits, "float32", (BATCH_DIM, 10))
 
 
-def _quantize(g: Graph, x: str, levels: tuple[float, int]) -> str:
+def _quantize(g: GraphBuilder, x: str, levels: tuple[float, int]) -> str:
     """Round to levels, and back; quantizing providers fuse this with the operators on both sides."""
     scale, zero = g.scalar(levels[0]), g.constant(np.array(levels[1], np.uint8))
     return g.op("DequantizeLinear", g.op("QuantizeLinear", x, scale, zero), scale, zero)
 
 
 def _conv(
-    g: Graph, x: str, channels: tuple[int, int], levels: tuple[float, int], *, stride: int = 1, gain: float
+    g: GraphBuilder,
+    x: str,
+    channels: tuple[int, int],
+    levels: tuple[float, int],
+    *,
+    stride: int = 1,
+    gain: float,
 ) -> str:
     before, after = channels
     weight, bias = _weights(g, (after, before, 3, 3), levels, (gain / (9 * before)) ** 0.5)
     return g.op("Conv", x, weight, bias, kernel_shape=[3, 3], strides=[stride, stride], pads=[1, 1, 1, 1])
 
 
-def _weights(g: Graph, shape: tuple[int, ...], levels: tuple[float, int], std: float) -> tuple[str, str]:
+def _weights(
+    g: GraphBuilder, shape: tuple[int, ...], levels: tuple[float, int], std: float
+) -> tuple[str, str]:
     """Add a weight and a bias, dequantized; the bias has the product of the scales of input and weight."""
     channels = shape[0]
     random = g.random("weight")
@@ -61,7 +69,7 @@ def _weights(g: Graph, shape: tuple[int, ...], levels: tuple[float, int], std: f
     return weight, _dequantized(g, "bias", steps.astype(np.int32), scales)
 
 
-def _dequantized(g: Graph, name: str, steps: Array, scales: Array) -> str:
+def _dequantized(g: GraphBuilder, name: str, steps: Array, scales: Array) -> str:
     """Add a weight of integers with a scale for each channel."""
     zeros = np.zeros(len(scales), steps.dtype)
     parts = ((name, steps), (f"{name}_scale", scales), (f"{name}_zero", zeros))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.corpus.zoo.causal import PAST, SEQUENCE, cached, hide, keep, visible
-from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, Architecture, GraphBuilder
 from harness.corpus.zoo.inputs import positions_after, token_ids
 from harness.corpus.zoo.layers import attention, length, linear, merge_heads, reduce, silu, split_heads
 
@@ -32,10 +32,10 @@ class _Size(NamedTuple):
         return self.width // self.heads
 
 
-def build(g: Graph, *, size: _Size) -> None:
+def build(g: GraphBuilder, *, size: _Size) -> None:
     """Add token embedding, decoder layers and the head; positions are an input, as in the usual exports."""
-    ids = g.input("input_ids", (BATCH, SEQUENCE), token_ids(size.vocabulary))
-    positions = g.input("position_ids", (BATCH, SEQUENCE), positions_after(PAST.size))
+    ids = g.input("input_ids", (BATCH_DIM, SEQUENCE), token_ids(size.vocabulary))
+    positions = g.input("position_ids", (BATCH_DIM, SEQUENCE), positions_after(PAST.size))
     caches = cached(g, "past_key_values.{}.{}", size.layers, size.key_heads, size.head)
     with g.scope("mask"):
         total = g.op("Add", length(g, caches[0][0], 2), length(g, ids, 1))
@@ -58,11 +58,11 @@ def build(g: Graph, *, size: _Size) -> None:
             x = g.op("Add", x, _swiglu(g, _rms_norm(g, x, size.width), size))
     with g.scope("head"):
         logits = linear(g, _rms_norm(g, x, size.width), (size.width, size.vocabulary), bias=False)
-    g.output("logits", logits, "float32", (BATCH, SEQUENCE, size.vocabulary))
+    g.output("logits", logits, "float32", (BATCH_DIM, SEQUENCE, size.vocabulary))
     keep(g, "present.{}.{}", presents, size.key_heads, size.head)
 
 
-def _rms_norm(g: Graph, x: str, width: int) -> str:
+def _rms_norm(g: GraphBuilder, x: str, width: int) -> str:
     scale = g.normal("scale", (width,), 0.1, mean=1.0)
     if g.opset >= _OWN_OPERATORS:
         return g.op("RMSNormalization", x, scale, axis=-1, epsilon=1e-5)
@@ -72,7 +72,7 @@ def _rms_norm(g: Graph, x: str, width: int) -> str:
 
 
 def _attention(
-    g: Graph, x: str, cache: list[str], size: _Size, mask: str, rotary: tuple[str, ...]
+    g: GraphBuilder, x: str, cache: list[str], size: _Size, mask: str, rotary: tuple[str, ...]
 ) -> tuple[str, list[str]]:
     """Add grouped-query attention. Return its result, and the keys and values with the new ones."""
     parts = []
@@ -93,7 +93,7 @@ def _attention(
         return linear(g, merged, (size.width, size.width), bias=False, gain=0.5), present
 
 
-def _rotate(g: Graph, x: str, size: _Size, rotary: tuple[str, ...]) -> str:
+def _rotate(g: GraphBuilder, x: str, size: _Size, rotary: tuple[str, ...]) -> str:
     cosine, sine, positions = rotary
     if g.opset >= _OWN_OPERATORS:
         return g.op("RotaryEmbedding", x, cosine, sine, positions)
@@ -107,7 +107,7 @@ def _rotate(g: Graph, x: str, size: _Size, rotary: tuple[str, ...]) -> str:
     return g.op("Concat", turned_low, turned_high, axis=-1)
 
 
-def _repeat(g: Graph, x: str, size: _Size) -> str:
+def _repeat(g: GraphBuilder, x: str, size: _Size) -> str:
     """Repeat each head of keys or values for every head of queries that uses it."""
     batch = g.op("Unsqueeze", length(g, x, 0), g.ints(0))
     total = g.op("Unsqueeze", length(g, x, 2), g.ints(0))
@@ -117,7 +117,7 @@ def _repeat(g: Graph, x: str, size: _Size) -> str:
     return g.op("Reshape", wide, g.op("Concat", batch, g.ints(size.heads), total, g.ints(size.head), axis=0))
 
 
-def _swiglu(g: Graph, x: str, size: _Size) -> str:
+def _swiglu(g: GraphBuilder, x: str, size: _Size) -> str:
     with g.scope("gate"):
         gate = silu(g, linear(g, x, (size.width, size.inner), bias=False, gain=2.0))
     with g.scope("up"):

@@ -1,10 +1,10 @@
 """The MNIST classifier on the page of the NNAPI provider, node by node."""
 
-from harness.corpus.zoo.graph import Architecture, Graph
+from harness.corpus.zoo.graph_builder import Architecture, GraphBuilder
 from harness.corpus.zoo.inputs import digits
 
 
-def build(g: Graph, *, channels: tuple[int, int]) -> None:
+def build(g: GraphBuilder, *, channels: tuple[int, int]) -> None:
     """Add two convolutions with biases as nodes, and a matrix product with a reshaped weight."""
     first, second = channels
     x = g.input("Input3", (1, 1, 28, 28), digits)
@@ -23,7 +23,7 @@ def build(g: Graph, *, channels: tuple[int, int]) -> None:
     g.output("Plus214_Output_0", x, "float32", (1, 10))
 
 
-def _conv(g: Graph, x: str, channels: tuple[int, int]) -> str:
+def _conv(g: GraphBuilder, x: str, channels: tuple[int, int]) -> str:
     before, after = channels
     weight = g.normal("weight", (after, before, 5, 5), (2 / (25 * before)) ** 0.5)
     x = g.op("Conv", x, weight, kernel_shape=[5, 5], strides=[1, 1], auto_pad="SAME_UPPER")

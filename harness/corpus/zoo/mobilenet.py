@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, Architecture, GraphBuilder
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv, depthwise_conv
 
@@ -18,9 +18,9 @@ class _Row(NamedTuple):
     activation: str
 
 
-def build(g: Graph, *, image: int, rows: tuple[_Row, ...]) -> None:
+def build(g: GraphBuilder, *, image: int, rows: tuple[_Row, ...]) -> None:
     """Add a stem, inverted bottlenecks and a classifier of two 1 x 1 convolutions."""
-    x = g.input("image", (BATCH, 3, image, image), images)
+    x = g.input("image", (BATCH_DIM, 3, image, image), images)
     channels = 16
     with g.scope("stem"):
         x = g.op("HardSwish", batch_norm(g, conv(g, x, (3, channels), 3, stride=2, bias=False), channels))
@@ -34,10 +34,10 @@ def build(g: Graph, *, image: int, rows: tuple[_Row, ...]) -> None:
         x = g.op("GlobalAveragePool", x)
     with g.scope("classifier"):
         x = conv(g, x, (wide, 100), 1)
-    g.output("logits", g.op("Flatten", x), "float32", (BATCH, 100))
+    g.output("logits", g.op("Flatten", x), "float32", (BATCH_DIM, 100))
 
 
-def _bottleneck(g: Graph, x: str, before: int, row: _Row) -> str:
+def _bottleneck(g: GraphBuilder, x: str, before: int, row: _Row) -> str:
     inner = row.expanded
     with g.scope("expand"):
         y = g.op(row.activation, batch_norm(g, conv(g, x, (before, inner), 1, bias=False), inner))
@@ -52,7 +52,7 @@ def _bottleneck(g: Graph, x: str, before: int, row: _Row) -> str:
     return g.op("Add", x, y) if row.stride == 1 and before == row.after else y
 
 
-def _gate(g: Graph, x: str, channels: int) -> str:
+def _gate(g: GraphBuilder, x: str, channels: int) -> str:
     x = g.op("GlobalAveragePool", x)
     with g.scope("reduce"):
         x = g.op("Relu", conv(g, x, (channels, channels // 4), 1))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.core.value import STRING, Array, tensor
-from harness.corpus.facts import model_facts
-from harness.corpus.zoo.graph import Architecture
+from harness.corpus.model_facts import model_facts
+from harness.corpus.zoo.graph_builder import Architecture
 from harness.corpus.zoo.roster import ARCHITECTURES, ZooModel, build, zoo_models
 
 if TYPE_CHECKING:

@@ -1,13 +1,13 @@
 """ResNet: He et al., Deep Residual Learning for Image Recognition, 2015."""
 
-from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, Architecture, GraphBuilder
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import batch_norm, conv
 
 
-def build(g: Graph, *, image: int, width: int, blocks: int) -> None:
+def build(g: GraphBuilder, *, image: int, width: int, blocks: int) -> None:
     """Add a stem, stages of basic blocks that halve the image and double the width, pooling and Gemm."""
-    x = g.input("image", (BATCH, 3, image, image), images)
+    x = g.input("image", (BATCH_DIM, 3, image, image), images)
     with g.scope("stem"):
         x = g.op("Relu", batch_norm(g, conv(g, x, (3, width), 3, bias=False), width))
     channels = width
@@ -20,10 +20,10 @@ def build(g: Graph, *, image: int, width: int, blocks: int) -> None:
     x = g.op("Flatten", g.op("GlobalAveragePool", x), axis=1)
     weight = g.normal("classifier/weight", (100, channels), (1 / channels) ** 0.5)
     logits = g.op("Gemm", x, weight, g.normal("classifier/bias", (100,), 0.05), transB=1)
-    g.output("logits", logits, "float32", (BATCH, 100))
+    g.output("logits", logits, "float32", (BATCH_DIM, 100))
 
 
-def _block(g: Graph, x: str, channels: tuple[int, int], stride: int) -> str:
+def _block(g: GraphBuilder, x: str, channels: tuple[int, int], stride: int) -> str:
     after = channels[1]
     with g.scope("conv1"):
         y = g.op("Relu", batch_norm(g, conv(g, x, channels, 3, stride=stride, bias=False), after))

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from harness.corpus.value_file import write_model
+from harness.corpus.value_file import write_model_folder
 from harness.corpus.zoo.bert import BERT
+from harness.corpus.zoo.boosted_trees import TREES
 from harness.corpus.zoo.detector import DETECTOR
 from harness.corpus.zoo.diffusion import DIFFUSION
 from harness.corpus.zoo.efficientnet import EFFICIENTNET
 from harness.corpus.zoo.gpt import GPT
-from harness.corpus.zoo.graph import Architecture, Graph
+from harness.corpus.zoo.graph_builder import Architecture, GraphBuilder
 from harness.corpus.zoo.int4 import INT4
 from harness.corpus.zoo.int8 import INT8
 from harness.corpus.zoo.llama import LLAMA
@@ -18,8 +19,7 @@ from harness.corpus.zoo.mnist import MNIST
 from harness.corpus.zoo.mobilenet import MOBILENET
 from harness.corpus.zoo.resnet import RESNET
 from harness.corpus.zoo.speech import SPEECH_GRU, SPEECH_LSTM
-from harness.corpus.zoo.text import TEXT
-from harness.corpus.zoo.trees import TREES
+from harness.corpus.zoo.text_classifier import TEXT
 from harness.corpus.zoo.unet import UNET
 from harness.corpus.zoo.vit import VIT
 
@@ -68,9 +68,9 @@ def zoo_models() -> dict[str, ZooModel]:
     return {model.name: model for model in models}
 
 
-def build(model: ZooModel) -> Graph:
+def build(model: ZooModel) -> GraphBuilder:
     """Return the finished graph, with its inputs."""
-    g = Graph(
+    g = GraphBuilder(
         # Without the opset: both exports have the same weights and must give the same answers.
         seed=f"{model.architecture.name}-{model.size}",
         opset=model.opset,
@@ -84,4 +84,4 @@ def build(model: ZooModel) -> Graph:
 def write_zoo_model(name: str, folder: Path) -> None:
     """Write a model with its inputs into an empty folder."""
     g = build(zoo_models()[name])
-    write_model(folder, g.model(name), g.inputs)
+    write_model_folder(folder, g.model(name), g.inputs)

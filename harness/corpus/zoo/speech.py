@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.zoo.graph import BATCH, FLOAT, INT32, Architecture, Graph, Symbol
+from harness.corpus.zoo.graph_builder import BATCH_DIM, FLOAT, INT32, Architecture, GraphBuilder, SymbolicDim
 from harness.corpus.zoo.inputs import activations, log_mel
 from harness.corpus.zoo.layers import length, linear
 
-_FRAMES = Symbol("frames", 24)
+_FRAMES = SymbolicDim("frames", 24)
 
 _MELS = 40
 
@@ -19,12 +19,14 @@ _TOKENS = 32
 _GATES = {"LSTM": 4, "GRU": 3}
 
 
-def build_lstm(g: Graph, *, hidden: int, layers: int) -> None:
+def build_lstm(g: GraphBuilder, *, hidden: int, layers: int) -> None:
     """Add layers of one direction, each with its state as inputs and outputs."""
-    x = _front(g, g.input("features", (BATCH, _FRAMES, _MELS), log_mel), hidden)
+    x = _front(g, g.input("features", (BATCH_DIM, _FRAMES, _MELS), log_mel), hidden)
     states = []
     for layer in range(layers):
-        before = [g.input(f"{part}_{layer}", (1, BATCH, hidden), activations) for part in ("hidden", "cell")]
+        before = [
+            g.input(f"{part}_{layer}", (1, BATCH_DIM, hidden), activations) for part in ("hidden", "cell")
+        ]
         with g.scope(f"layer{layer}"):
             weights = _weights(g, "LSTM", (hidden, hidden), directions=1)
             y, *after = g.ops(3, "LSTM", x, *weights, "", *before, hidden_size=hidden)
@@ -33,13 +35,13 @@ def build_lstm(g: Graph, *, hidden: int, layers: int) -> None:
     _finish(g, x, hidden)
     for layer, after in enumerate(states):
         for part, state in zip(("hidden", "cell"), after, strict=True):
-            g.output(f"next_{part}_{layer}", state, "float32", (1, BATCH, hidden))
+            g.output(f"next_{part}_{layer}", state, "float32", (1, BATCH_DIM, hidden))
 
 
-def build_gru(g: Graph, *, hidden: int, layers: int) -> None:
+def build_gru(g: GraphBuilder, *, hidden: int, layers: int) -> None:
     """Add layers of both directions over recordings of several lengths."""
-    features = g.input("features", (BATCH, _FRAMES, _MELS), log_mel)
-    shares = g.input("lengths", (BATCH,), _shares)
+    features = g.input("features", (BATCH_DIM, _FRAMES, _MELS), log_mel)
+    shares = g.input("lengths", (BATCH_DIM,), _shares)
     with g.scope("lengths"):
         frames = g.op("Cast", length(g, features, 1), to=FLOAT)
         lengths = g.op("Cast", g.op("Ceil", g.op("Mul", shares, frames)), to=INT32)
@@ -55,7 +57,7 @@ def build_gru(g: Graph, *, hidden: int, layers: int) -> None:
     _finish(g, x, before)
 
 
-def _front(g: Graph, features: str, hidden: int) -> str:
+def _front(g: GraphBuilder, features: str, hidden: int) -> str:
     """Add a causal convolution over time, with a result ``(frames, N, hidden)`` for recurrent operators."""
     with g.scope("front"):
         x = g.op("Transpose", features, perm=[0, 2, 1])
@@ -65,7 +67,7 @@ def _front(g: Graph, features: str, hidden: int) -> str:
         return g.op("Transpose", g.op("Relu", x), perm=[2, 0, 1])
 
 
-def _weights(g: Graph, cell: str, sizes: tuple[int, int], directions: int) -> list[str]:
+def _weights(g: GraphBuilder, cell: str, sizes: tuple[int, int], directions: int) -> list[str]:
     before, hidden = sizes
     rows = _GATES[cell] * hidden
     return [
@@ -75,10 +77,12 @@ def _weights(g: Graph, cell: str, sizes: tuple[int, int], directions: int) -> li
     ]
 
 
-def _finish(g: Graph, x: str, width: int) -> None:
+def _finish(g: GraphBuilder, x: str, width: int) -> None:
     with g.scope("head"):
         scores = linear(g, g.op("Transpose", x, perm=[1, 0, 2]), (width, _TOKENS), gain=8.0)
-    g.output("log_probabilities", g.op("LogSoftmax", scores, axis=-1), "float32", (BATCH, _FRAMES, _TOKENS))
+    g.output(
+        "log_probabilities", g.op("LogSoftmax", scores, axis=-1), "float32", (BATCH_DIM, _FRAMES, _TOKENS)
+    )
 
 
 def _shares(_random: np.random.Generator, shape: tuple[int, ...]) -> Array:

@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, Architecture, GraphBuilder
 from harness.corpus.zoo.inputs import photographs
 from harness.corpus.zoo.layers import batch_norm, conv
 
 _CLASSES = 3
 
 
-def build(g: Graph, *, image: int, width: int, levels: int) -> None:
+def build(g: GraphBuilder, *, image: int, width: int, levels: int) -> None:
     """Add levels that halve the image, and the way back: ConvTranspose below, Resize at the top."""
-    x = g.input("image", (BATCH, 3, image, image), photographs)
+    x = g.input("image", (BATCH_DIM, 3, image, image), photographs)
     channels, skips = 3, []
     for level in range(levels):
         with g.scope(f"down{level}"):
@@ -30,10 +30,10 @@ def build(g: Graph, *, image: int, width: int, levels: int) -> None:
             channels //= 2
     with g.scope("head"):
         x = conv(g, x, (channels, _CLASSES), 1, gain=1.0)
-    g.output("mask", g.op("Sigmoid", x), "float32", (BATCH, _CLASSES, image, image))
+    g.output("mask", g.op("Sigmoid", x), "float32", (BATCH_DIM, _CLASSES, image, image))
 
 
-def _twice(g: Graph, x: str, channels: tuple[int, int]) -> str:
+def _twice(g: GraphBuilder, x: str, channels: tuple[int, int]) -> str:
     before, after = channels
     with g.scope("conv1"):
         x = g.op("Relu", batch_norm(g, conv(g, x, (before, after), 3, bias=False), after))
@@ -41,7 +41,7 @@ def _twice(g: Graph, x: str, channels: tuple[int, int]) -> str:
         return g.op("Relu", batch_norm(g, conv(g, x, (after, after), 3, bias=False), after))
 
 
-def _enlarge(g: Graph, x: str, channels: int, *, by_resize: bool) -> str:
+def _enlarge(g: GraphBuilder, x: str, channels: int, *, by_resize: bool) -> str:
     if by_resize:
         scales = g.constant(np.array([1, 1, 2, 2], np.float32))
         x = g.op("Resize", x, "", scales, mode="linear", coordinate_transformation_mode="half_pixel")

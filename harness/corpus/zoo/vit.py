@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from harness.corpus.zoo.graph import BATCH, Architecture, Graph
+from harness.corpus.zoo.graph_builder import BATCH_DIM, Architecture, GraphBuilder
 from harness.corpus.zoo.inputs import images
 from harness.corpus.zoo.layers import gelu, layer_norm, linear, self_attention
 
 _PATCH = 8
 
 
-def build(g: Graph, *, image: int, width: int, heads: int, layers: int) -> None:
+def build(g: GraphBuilder, *, image: int, width: int, heads: int, layers: int) -> None:
     """Add patches by a convolution, a class token, and layers that normalize before the branch."""
-    x = g.input("pixel_values", (BATCH, 3, image, image), images)
+    x = g.input("pixel_values", (BATCH_DIM, 3, image, image), images)
     patches = (image // _PATCH) ** 2
     with g.scope("embeddings"):
         x = _embed(g, x, width, patches)
@@ -29,10 +29,10 @@ def build(g: Graph, *, image: int, width: int, heads: int, layers: int) -> None:
         token = g.op("Gather", x, g.constant(np.array(0, np.int64)), axis=1)
         weight = g.normal("weight", (100, width), (1 / width) ** 0.5)
         logits = g.op("Gemm", token, weight, g.normal("bias", (100,), 0.05), transB=1)
-    g.output("logits", logits, "float32", (BATCH, 100))
+    g.output("logits", logits, "float32", (BATCH_DIM, 100))
 
 
-def _embed(g: Graph, x: str, width: int, patches: int) -> str:
+def _embed(g: GraphBuilder, x: str, width: int, patches: int) -> str:
     weight = g.normal("weight", (width, 3, _PATCH, _PATCH), (1 / (3 * _PATCH * _PATCH)) ** 0.5)
     x = g.op("Conv", x, weight, kernel_shape=[_PATCH, _PATCH], strides=[_PATCH, _PATCH])
     x = g.op("Transpose", g.op("Reshape", x, g.ints(0, width, patches)), perm=[0, 2, 1])

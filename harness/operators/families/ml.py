@@ -4,7 +4,7 @@ from harness.operators.row import ML, BookRow, plain
 from harness.operators.values import index_into
 
 # fmt: off
-ROWS = (
+_ROWS = (
     BookRow("ArrayFeatureExtractor", domains=(ML,), exact=True, values={1: index_into(0, -1)}),
     BookRow("Binarizer", domains=(ML,), exact=True, jumps=True),
     BookRow("CastMap", domains=(ML,), exact=True),

@@ -3,7 +3,7 @@
 from harness.operators.row import MICROSOFT, NCHWC, ONNX, BookRow, plain
 
 # fmt: off
-ROWS = (
+_ROWS = (
     BookRow("CausalConvWithState", domains=(ONNX, MICROSOFT), rounds_inside=True, even="all",
         steps="composed", terms="window", multiplies=True),
     BookRow("Conv", offset=2, exact_where="sum", terms="window", multiplies=True, shows_precision=True,

@@ -4,7 +4,7 @@ from harness.operators.row import BookRow
 from harness.operators.values import ZERO
 
 # fmt: off
-ROWS = (
+_ROWS = (
     BookRow("ConcatFromSequence", exact=True, joins_values=True),
     BookRow("Optional", exact=True),
     BookRow("OptionalGetElement", exact=True),

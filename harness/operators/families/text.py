@@ -3,7 +3,7 @@
 from harness.operators.row import plain
 
 # fmt: off
-ROWS = (
+_ROWS = (
     *plain("RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer"),
 )
 # fmt: on

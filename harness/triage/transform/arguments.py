@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from harness.corpus.schema_types import schema_of
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.node import Node, node_of
-from harness.triage.search import Candidate, Search, minimise
+from harness.triage.net_node import NetNode, node_of
+from harness.triage.search import NetCandidate, Search, minimise
 from harness.triage.transform.outputs import restricted
 
 if TYPE_CHECKING:
     import onnx.defs
 
-Place = tuple[int, str, int]
+ArgumentPlace = tuple[int, str, int]
 """Index of a node, ``inputs`` or ``outputs``, index among these."""
 
 
@@ -21,7 +21,7 @@ def fewer_arguments(net: Net, context: Context) -> Search:
     used = net.read_names() | net.outputs.keys()
     places = [(index, *place) for index, node in enumerate(net.nodes) for place in _optional(net, node, used)]
 
-    def build(kept: tuple[Place, ...]) -> Candidate:
+    def build(kept: tuple[ArgumentPlace, ...]) -> NetCandidate:
         gone: dict[int, set[tuple[str, int]]] = {}
         for index, side, number in set(places) - set(kept):
             gone.setdefault(index, set()).add((side, number))
@@ -33,7 +33,7 @@ def fewer_arguments(net: Net, context: Context) -> Search:
     yield from minimise(places, build)
 
 
-def _optional(net: Net, node: Node, used: set[str]) -> list[tuple[str, int]]:
+def _optional(net: Net, node: NetNode, used: set[str]) -> list[tuple[str, int]]:
     schema = schema_of(node.proto(), net.opsets)
     places = [("inputs", number) for number, name in enumerate(node.inputs) if name]
     places += [("outputs", number) for number, name in enumerate(node.outputs) if name and name not in used]
@@ -50,7 +50,7 @@ def _may_go(schema: "onnx.defs.OpSchema", side: str, number: int) -> bool:
     return option == options.Optional or (option == options.Variadic and number >= least)
 
 
-def _without(net: Net, node: Node, gone: set[tuple[str, int]]) -> Node:
+def _without(net: Net, node: NetNode, gone: set[tuple[str, int]]) -> NetNode:
     import onnx.defs
 
     proto = node.proto()

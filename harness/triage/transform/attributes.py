@@ -7,13 +7,13 @@ from harness.corpus.nodes import all_nodes
 from harness.corpus.schema_types import schema_of
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.node import node_of
-from harness.triage.search import Candidate, Search, minimise
+from harness.triage.net_node import node_of
+from harness.triage.search import NetCandidate, Search, minimise
 
 if TYPE_CHECKING:
     import onnx
 
-Place = tuple[int, int, str]
+AttributePlace = tuple[int, int, str]
 """Index of a node in the main graph, number of a node below it, name of an attribute."""
 
 
@@ -26,7 +26,7 @@ def default_attributes(net: Net, context: Context) -> Search:  # noqa: ARG001 - 
         for name in _optional(inner, net)
     ]
 
-    def build(kept: tuple[Place, ...]) -> Candidate:
+    def build(kept: tuple[AttributePlace, ...]) -> NetCandidate:
         gone: dict[int, set[tuple[int, str]]] = {}
         for index, number, name in set(places) - set(kept):
             gone.setdefault(index, set()).add((number, name))

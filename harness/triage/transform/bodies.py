@@ -4,22 +4,22 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness.core.value import Tensor
-from harness.corpus.generate import generate
+from harness.corpus.generated_inputs import generate
 from harness.corpus.nodes import bodies, replace_nodes, taken_from_outside
 from harness.corpus.port import Port, value_type
 from harness.corpus.protos import tensor_proto
 from harness.triage.context import Context
 from harness.triage.cut import pruned
-from harness.triage.known import SEED, shape_of
 from harness.triage.net import Net
-from harness.triage.node import node_of, replaced_names
+from harness.triage.net_node import node_of, replaced_names
+from harness.triage.net_tensors import NUMBERS_SEED, shape_of
 from harness.triage.outline import inferred
-from harness.triage.search import Candidate, Search, minimise
+from harness.triage.search import NetCandidate, Search, minimise
 
 if TYPE_CHECKING:
     import onnx
 
-Place = tuple[int, ...]
+BodyPlace = tuple[int, ...]
 """Index of a node in the main graph, of one of its bodies, of a node in that, and so on."""
 
 
@@ -40,14 +40,14 @@ def fewer_body_nodes(net: Net, context: Context) -> Search:
         if not context.stays(net, [inner.name, *(one.name for _, one in _inner_nodes(inner))])
     ]
 
-    def build(kept: tuple[Place, ...]) -> Candidate:
+    def build(kept: tuple[BodyPlace, ...]) -> NetCandidate:
         gone = set(places) - set(kept)
         return _without(net, gone, typed, context)
 
     yield from minimise(places, build)
 
 
-def _inner_nodes(node: "onnx.NodeProto") -> "Iterator[tuple[Place, onnx.NodeProto]]":
+def _inner_nodes(node: "onnx.NodeProto") -> "Iterator[tuple[BodyPlace, onnx.NodeProto]]":
     for number, body in enumerate(bodies(node)):
         for index, inner in enumerate(body.node):
             yield (number, index), inner
@@ -55,7 +55,9 @@ def _inner_nodes(node: "onnx.NodeProto") -> "Iterator[tuple[Place, onnx.NodeProt
                 yield (number, index, *place), deeper
 
 
-def _without(net: Net, gone: Collection[Place], typed: "onnx.ModelProto", context: Context) -> Candidate:
+def _without(
+    net: Net, gone: Collection[BodyPlace], typed: "onnx.ModelProto", context: Context
+) -> NetCandidate:
     types = dict(context.known(net).types)
     nodes = list(net.nodes)
     for index in {place[0] for place in gone}:
@@ -68,7 +70,7 @@ def _without(net: Net, gone: Collection[Place], typed: "onnx.ModelProto", contex
 
 
 def _thin(
-    node: "onnx.NodeProto", typed: "onnx.NodeProto", gone: set[Place], types: Mapping[str, Any]
+    node: "onnx.NodeProto", typed: "onnx.NodeProto", gone: set[BodyPlace], types: Mapping[str, Any]
 ) -> bool:
     """Remove nodes from the bodies of a node, in place; return whether that was possible."""
     for number, (body, model) in enumerate(zip(bodies(node), bodies(typed), strict=True)):
@@ -132,7 +134,7 @@ def _made_up(body: "onnx.GraphProto", name: str, declared: Any) -> bool:
     if shape is None or not all(isinstance(size, int) for size in shape):
         return False
     try:
-        value = generate("", Port(name=name, type=value_type(declared, {})), SEED)
+        value = generate("", Port(name=name, type=value_type(declared, {})), NUMBERS_SEED)
     except ValueError:
         return False
     if not isinstance(value, Tensor):

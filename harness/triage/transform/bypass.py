@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from harness.triage.context import Context
-from harness.triage.known import Known
 from harness.triage.net import Net, renamed_nodes
-from harness.triage.node import copied
-from harness.triage.search import Candidate, Search, minimise
-from harness.triage.transform.nodes import quantized_units
+from harness.triage.net_node import copied
+from harness.triage.net_tensors import NetTensors
+from harness.triage.search import NetCandidate, Search, minimise
+from harness.triage.transform.fewer_nodes import quantized_units
 from harness.triage.transform.outputs import restricted
 
-Way = tuple[tuple[int, ...], tuple[str, ...], str]
+BypassPath = tuple[tuple[int, ...], tuple[str, ...], str]
 """Nodes that are removed, their tensors that others read, and the tensor that replaces them."""
 
 
@@ -24,7 +24,7 @@ def bypassed_nodes(net: Net, context: Context) -> Search:
         for way in _ways(net, unit, context.known(net))
     ]
 
-    def build(kept: tuple[Way, ...]) -> Candidate:
+    def build(kept: tuple[BypassPath, ...]) -> NetCandidate:
         # Two ways around one node exclude each other: the first that is not kept counts.
         gone = [way for way in reversed(ways) if way not in kept]
         return _without(net, {unit: (made, source) for unit, made, source in gone}, context)
@@ -32,7 +32,7 @@ def bypassed_nodes(net: Net, context: Context) -> Search:
     yield from minimise(ways, build)
 
 
-def _ways(net: Net, unit: tuple[int, ...], known: Known) -> Iterator[Way]:
+def _ways(net: Net, unit: tuple[int, ...], known: NetTensors) -> Iterator[BypassPath]:
     makers, first = set(unit), net.nodes[unit[0]]
     others = set().union(*(node.reads for index, node in enumerate(net.nodes) if index not in makers))
     others |= net.outputs.keys()
@@ -47,7 +47,7 @@ def _ways(net: Net, unit: tuple[int, ...], known: Known) -> Iterator[Way]:
 
 def _without(
     net: Net, chosen: Mapping[tuple[int, ...], tuple[tuple[str, ...], str]], context: Context
-) -> Candidate:
+) -> NetCandidate:
     gone = {index for unit in chosen for index in unit}
     direct = {name: source for used, source in chosen.values() for name in used}
     names = {made: _end(made, direct) for made in direct}

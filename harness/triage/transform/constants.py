@@ -1,10 +1,10 @@
 """Constant nodes as initializers."""
 
 from harness.triage.context import Context
-from harness.triage.cut import with_weights
+from harness.triage.cut import with_initializers
 from harness.triage.net import Net
-from harness.triage.node import Node, Weight, weight_of
-from harness.triage.search import Candidate, Search, minimise
+from harness.triage.net_node import NetNode, NetWeight, weight_of
+from harness.triage.search import NetCandidate, Search, minimise
 
 
 def constants(net: Net, context: Context) -> Search:
@@ -17,15 +17,15 @@ def constants(net: Net, context: Context) -> Search:
         if weight is not None and weight.name not in net.outputs
     }
 
-    def build(kept: tuple[str, ...]) -> Candidate:
+    def build(kept: tuple[str, ...]) -> NetCandidate:
         gone = {name: weight for name, weight in found.items() if name not in kept}
         nodes = tuple(node for node in net.nodes if node.op_type != "Constant" or node.outputs[0] not in gone)
-        return with_weights(net.replace(nodes=nodes), gone.values())
+        return with_initializers(net.replace(nodes=nodes), gone.values())
 
     yield from minimise(tuple(found), build)
 
 
-def _weight(node: Node) -> Weight | None:
+def _weight(node: NetNode) -> NetWeight | None:
     """Return the initializer that a Constant node can be; None for a sparse one."""
     import onnx.helper
     import onnx.numpy_helper

@@ -8,10 +8,10 @@ import numpy as np
 from harness.core.value import Tensor, Value
 from harness.triage.context import Context
 from harness.triage.inlining import all_tensor_names, body_of, fresh, inlined, slice_of
-from harness.triage.known import Known
 from harness.triage.net import Net
-from harness.triage.node import new_weight
-from harness.triage.search import Candidate, Search, descend
+from harness.triage.net_node import new_weight
+from harness.triage.net_tensors import NetTensors
+from harness.triage.search import NetCandidate, Search, descend
 from harness.triage.transform.outputs import restricted
 
 SCAN_WITHOUT_BATCH = 9
@@ -23,7 +23,7 @@ def inlined_bodies(net: Net, context: Context) -> Search:
     yield from descend(net, lambda current: _alternatives(current, context))
 
 
-def _alternatives(net: Net, context: Context) -> Iterator[tuple[Hashable, Candidate]]:
+def _alternatives(net: Net, context: Context) -> Iterator[tuple[Hashable, NetCandidate]]:
     known = context.known(net)
     for index, node in enumerate(net.nodes):
         ways = {"If": _branches, "Loop": _loop, "Scan": _scan}.get(node.op_type)
@@ -36,7 +36,7 @@ def _alternatives(net: Net, context: Context) -> Iterator[tuple[Hashable, Candid
             continue
 
 
-def _branches(net: Net, index: int, known: Known) -> Iterator[Candidate]:
+def _branches(net: Net, index: int, known: NetTensors) -> Iterator[NetCandidate]:
     node = net.nodes[index]
     condition = known.values(node.inputs[:1]).get(node.inputs[0])
     order = ["then_branch", "else_branch"]
@@ -46,7 +46,7 @@ def _branches(net: Net, index: int, known: Known) -> Iterator[Candidate]:
         yield inlined(net, index, body_of(node, name), {}, node.outputs)
 
 
-def _loop(net: Net, index: int, known: Known) -> Iterator[Candidate]:  # noqa: ARG001 - as the others
+def _loop(net: Net, index: int, known: NetTensors) -> Iterator[NetCandidate]:  # noqa: ARG001 - as the others
     node = net.nodes[index]
     body = body_of(node, "body")
     carried = len(body.input) - 2
@@ -61,7 +61,7 @@ def _loop(net: Net, index: int, known: Known) -> Iterator[Candidate]:  # noqa: A
     yield inlined(net, index, body, bound, results, weights=[turn, again])
 
 
-def _scan(net: Net, index: int, known: Known) -> Iterator[Candidate]:
+def _scan(net: Net, index: int, known: NetTensors) -> Iterator[NetCandidate]:
     node = net.nodes[index]
     body = body_of(node, "body")
     attributes = {one.name: one for one in node.proto().attribute}

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from harness.corpus.nodes import all_nodes
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.node import copied, replaced_names
-from harness.triage.search import Candidate, Search, minimise
+from harness.triage.net_node import copied, replaced_names
+from harness.triage.search import NetCandidate, Search, minimise
 
 if TYPE_CHECKING:
     import onnx
 
-Place = tuple[int, int]
+FunctionNodePlace = tuple[int, int]
 """Index of a function and of a node in it."""
 
 
@@ -27,7 +27,7 @@ def fewer_function_nodes(net: Net, context: Context) -> Search:
         if any(node.input) and not context.stays(net, (one.name for one in all_nodes([node])))
     ]
 
-    def build(kept: tuple[Place, ...]) -> Candidate:
+    def build(kept: tuple[FunctionNodePlace, ...]) -> NetCandidate:
         functions = list(net.functions)
         for number in {number for number, _ in places}:
             gone = {index for at, index in places if at == number and (at, index) not in kept}

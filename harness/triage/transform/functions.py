@@ -5,9 +5,9 @@ import re
 from harness.corpus.nodes import all_nodes, domain_of
 from harness.triage.context import Context
 from harness.triage.net import Net, load
-from harness.triage.node import node_name
+from harness.triage.net_node import node_name
 from harness.triage.outline import outline
-from harness.triage.search import Candidate, Search, minimise
+from harness.triage.search import NetCandidate, Search, minimise
 from harness.triage.subject import Subject
 
 Function = tuple[str, str]
@@ -17,13 +17,13 @@ def inlined_functions(net: Net, context: Context) -> Search:  # noqa: ARG001 - a
     """Replace calls by the nodes of their functions."""
     functions = tuple(dict.fromkeys((domain_of(one), one.name) for one in net.functions))
 
-    def build(kept: tuple[Function, ...]) -> Candidate:
+    def build(kept: tuple[Function, ...]) -> NetCandidate:
         return _inlined(net, [one for one in functions if one not in kept])
 
     yield from minimise(functions, build)
 
 
-def _inlined(net: Net, functions: list[Function]) -> Candidate:
+def _inlined(net: Net, functions: list[Function]) -> NetCandidate:
     import onnx
     import onnx.inliner
 

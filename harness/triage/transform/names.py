@@ -6,31 +6,31 @@ from typing import TYPE_CHECKING, Any, Literal
 from harness.corpus.nodes import all_nodes, bodies, domain_of, tensors_in
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.node import Weight, copied, node_of, weight_of
-from harness.triage.search import Candidate, Search, minimise
+from harness.triage.net_node import NetWeight, copied, node_of, weight_of
+from harness.triage.search import NetCandidate, Search, minimise
 
 if TYPE_CHECKING:
     import onnx
 
-Kind = Literal["node", "tensor", "dimension", "function", "domain"]
+NameKind = Literal["node", "tensor", "dimension", "function", "domain"]
 
-KINDS: tuple[Kind, ...] = ("node", "tensor", "dimension", "function", "domain")
+_KINDS: tuple[NameKind, ...] = ("node", "tensor", "dimension", "function", "domain")
 
-Names = dict[str, str]
+NewNames = dict[str, str]
 
 
 def anonymous_names(net: Net, context: Context) -> Search:  # noqa: ARG001 - all are called alike
     """Name nodes ``n0``, tensors ``t0``, dimensions ``d0``, functions ``f0`` and so on."""
 
-    def build(kept: tuple[Kind, ...]) -> Candidate:
-        return anonymised(net, [kind for kind in KINDS if kind not in kept])
+    def build(kept: tuple[NameKind, ...]) -> NetCandidate:
+        return anonymised(net, [kind for kind in _KINDS if kind not in kept])
 
-    yield from minimise(KINDS, build)
+    yield from minimise(_KINDS, build)
 
 
-def anonymised(net: Net, kinds: Collection[Kind]) -> Net:
+def anonymised(net: Net, kinds: Collection[NameKind]) -> Net:
     """Return a net with new names of some kinds; no name is lost, and equal ones stay equal."""
-    new = {kind: _NUMBERED[kind](net) if kind in kinds else {} for kind in KINDS}
+    new = {kind: _NUMBERED[kind](net) if kind in kinds else {} for kind in _KINDS}
     if not any(old != name for names in new.values() for old, name in names.items()):
         return net
     renaming = _Renaming(net, new)
@@ -53,10 +53,10 @@ def anonymised(net: Net, kinds: Collection[Kind]) -> Net:
 
 def tellings(net: Net) -> int:
     """Return how many names may reveal something."""
-    return sum(old != name for kind in KINDS for old, name in _NUMBERED[kind](net).items())
+    return sum(old != name for kind in _KINDS for old, name in _NUMBERED[kind](net).items())
 
 
-def _origins(net: Net, names: Names) -> Names:
+def _origins(net: Net, names: NewNames) -> NewNames:
     """Return the original name of each node; names that stayed keep their facts."""
     return {
         name: origin
@@ -72,15 +72,15 @@ def _every_node(net: Net) -> "Iterator[onnx.NodeProto]":
         yield from all_nodes(function.node)
 
 
-def _numbered(names: Iterable[str], letter: str) -> Names:
+def _numbered(names: Iterable[str], letter: str) -> NewNames:
     return {name: f"{letter}{number}" for number, name in enumerate(dict.fromkeys(filter(None, names)))}
 
 
-def _nodes(net: Net) -> Names:
+def _nodes(net: Net) -> NewNames:
     return _numbered((node.name for node in _every_node(net)), "n")
 
 
-def _tensors(net: Net) -> Names:
+def _tensors(net: Net) -> NewNames:
     return _numbered(_tensor_names(net), "t")
 
 
@@ -99,7 +99,7 @@ def _tensor_names(net: Net) -> Iterator[str]:
     yield from net.infos
 
 
-def _dimensions(net: Net) -> Names:
+def _dimensions(net: Net) -> NewNames:
     declared = [*net.inputs.values(), *net.outputs.values(), *net.infos.values()]
     for node in _every_node(net):
         for body in bodies(node):
@@ -112,11 +112,11 @@ def _dims(declared: Any) -> Iterator[Any]:
         yield from tensor.shape.dim
 
 
-def _functions(net: Net) -> Names:
+def _functions(net: Net) -> NewNames:
     return _numbered((function.name for function in net.functions), "f")
 
 
-def _domains(net: Net) -> Names:
+def _domains(net: Net) -> NewNames:
     """Return the domains that contain only functions of the model."""
     own = dict.fromkeys((domain_of(one), one.name) for one in net.functions)
     foreign = {domain_of(node) for node in _every_node(net) if (domain_of(node), node.op_type) not in own}
@@ -135,7 +135,7 @@ _NUMBERED = {
 class _Renaming:
     """New names, put into copies of messages."""
 
-    def __init__(self, net: Net, new: Mapping[Kind, Names]) -> None:
+    def __init__(self, net: Net, new: Mapping[NameKind, NewNames]) -> None:
         self.new = new
         self.tensors = new["tensor"]
         self.calls = {(domain_of(one), one.name) for one in net.functions}
@@ -189,7 +189,7 @@ class _Renaming:
                 dim.dim_param = self.new["dimension"].get(dim.dim_param, dim.dim_param)
         return renamed
 
-    def weight(self, weight: Weight) -> Weight:
+    def weight(self, weight: NetWeight) -> NetWeight:
         import onnx
 
         name = self.tensors.get(weight.name, weight.name)

@@ -5,13 +5,13 @@ from collections.abc import Collection
 from harness.triage.context import Context
 from harness.triage.cut import needed, pruned
 from harness.triage.net import Net
-from harness.triage.search import Candidate, Search, minimise
+from harness.triage.search import NetCandidate, Search, minimise
 
 
 def fewer_outputs(net: Net, context: Context) -> Search:
     """Search for the smallest set of outputs with which the failure appears."""
 
-    def build(kept: tuple[str, ...]) -> Candidate:
+    def build(kept: tuple[str, ...]) -> NetCandidate:
         return restricted(net, kept, context)
 
     yield from minimise(tuple(net.outputs), build)

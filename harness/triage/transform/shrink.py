@@ -6,14 +6,14 @@ from collections.abc import Hashable, Iterator
 from harness.core.value import Tensor
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.resized import Attribute, Axis, Element, Spot, declared, resized
-from harness.triage.search import Candidate, Search, descend
+from harness.triage.net_resize import Attribute, Axis, Element, Spot, declared, resize_net
+from harness.triage.search import NetCandidate, Search, descend
 from harness.triage.transform.values import STRUCTURE
 
 MOST_TOGETHER = 8
 """Number of axes of one size up to which each pair of them is also tried."""
 
-Sizes = dict[Spot, int]
+SpotSizes = dict[Spot, int]
 
 
 def smaller_dimensions(net: Net, context: Context) -> Search:  # noqa: ARG001 - all are called alike
@@ -26,7 +26,7 @@ def smaller_dimensions(net: Net, context: Context) -> Search:  # noqa: ARG001 - 
     yield from descend(net, _alternatives)
 
 
-def _alternatives(net: Net) -> Iterator[tuple[Hashable, Candidate]]:
+def _alternatives(net: Net) -> Iterator[tuple[Hashable, NetCandidate]]:
     present = _spots(net)
     sizes = sorted(
         {size for spot, size in present.items() if not isinstance(spot, Attribute) and size > 1}, reverse=True
@@ -38,10 +38,10 @@ def _alternatives(net: Net) -> Iterator[tuple[Hashable, Candidate]]:
             if all(declared(net, _scaled(group, size, probe)) is None for probe in probes if probe < size):
                 continue
             for target in _targets(size):
-                yield (frozenset(group), target), resized(net, _scaled(group, size, target))
+                yield (frozenset(group), target), resize_net(net, _scaled(group, size, target))
 
 
-def _scaled(group: Sizes, size: int, target: int) -> Sizes:
+def _scaled(group: SpotSizes, size: int, target: int) -> SpotSizes:
     return {spot: found // size * target for spot, found in group.items()}
 
 
@@ -54,12 +54,12 @@ def _targets(size: int) -> list[int]:
     return list(dict.fromkeys([*powers, size * 3 // 4, size - 1]))
 
 
-def _groups(present: Sizes, size: int) -> list[Sizes]:
+def _groups(present: SpotSizes, size: int) -> list[SpotSizes]:
     """Return groups that may become smaller together, largest groups first."""
     equal = {spot: found for spot, found in present.items() if found == size}
-    axes: Sizes = {spot: found for spot, found in equal.items() if isinstance(spot, Axis)}
+    axes: SpotSizes = {spot: found for spot, found in equal.items() if isinstance(spot, Axis)}
     multiples = {spot: found for spot, found in present.items() if found and found % size == 0}
-    groups: list[Sizes] = [
+    groups: list[SpotSizes] = [
         equal,
         {spot: found for spot, found in equal.items() if not isinstance(spot, Attribute)},
         axes,
@@ -72,9 +72,9 @@ def _groups(present: Sizes, size: int) -> list[Sizes]:
     return list({frozenset(group): group for group in groups}.values())
 
 
-def _spots(net: Net) -> Sizes:
+def _spots(net: Net) -> SpotSizes:
     """Return everything that may be a size, with its size."""
-    found: Sizes = {}
+    found: SpotSizes = {}
     for name, value in net.fed.items():
         if isinstance(value, Tensor):
             found |= {Axis(name, axis): size for axis, size in enumerate(value.array.shape)}
@@ -94,7 +94,7 @@ def _spots(net: Net) -> Sizes:
     return found
 
 
-def _elements(name: str, value: Tensor) -> Sizes:
+def _elements(name: str, value: Tensor) -> SpotSizes:
     if value.dtype not in {"int32", "int64"} or value.array.size > STRUCTURE:
         return {}
     numbers = value.array.reshape(-1).tolist()

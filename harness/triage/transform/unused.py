@@ -6,15 +6,15 @@ from typing import Any
 from harness.corpus.nodes import all_nodes, domain_of
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.node import node_of
-from harness.triage.search import Candidate, Search, minimise
+from harness.triage.net_node import node_of
+from harness.triage.search import NetCandidate, Search, minimise
 from harness.triage.transform.outputs import restricted
 
 
 def unused_parts(net: Net, context: Context) -> Search:
     """Drop parts that no node needs; each kind on its own if they cannot all go together."""
 
-    def build(kept: tuple[str, ...]) -> Candidate:
+    def build(kept: tuple[str, ...]) -> NetCandidate:
         smaller = net
         for name, drop in _KINDS.items():
             if name not in kept:

@@ -6,10 +6,10 @@ from typing import Literal
 from harness.core.value import Tensor, Value
 from harness.triage.context import Context
 from harness.triage.net import Net
-from harness.triage.node import Weight, new_weight
+from harness.triage.net_node import NetWeight, new_weight
 from harness.triage.plain_values import (
-    GIVEN,
-    LARGEST,
+    GIVEN_VALUES,
+    LARGEST_TENSOR,
     RANDOM,
     SINGLE,
     SMALL_INTEGERS,
@@ -18,7 +18,7 @@ from harness.triage.plain_values import (
     small_integers,
     speciality,
 )
-from harness.triage.search import Candidate, Search, minimise
+from harness.triage.search import NetCandidate, Search, minimise
 
 STRUCTURE = 16
 """Number of elements up to which integers count as axes, a shape or similar: they define the computation,
@@ -26,7 +26,7 @@ not its data."""
 
 WeightKind = Literal["kept", "random", "single"]
 
-Change = Callable[[Tensor], Tensor | None]
+ChangeTensor = Callable[[Tensor], Tensor | None]
 """Makes the new values; None if it cannot."""
 
 
@@ -58,30 +58,32 @@ def single_inputs(net: Net, context: Context) -> Search:  # noqa: ARG001 - all t
 def weights_of(net: Net) -> WeightKind:
     """Return what happened to the initializers: ``kept`` if any still has its values from the model."""
     levels = [
-        GIVEN if weight.nbytes > LARGEST else speciality(weight.value(net.folder), integers=False)
+        GIVEN_VALUES
+        if weight.nbytes > LARGEST_TENSOR
+        else speciality(weight.value(net.folder), integers=False)
         for weight in net.weights.values()
         if _is_data(weight)
     ]
-    if GIVEN in levels:
+    if GIVEN_VALUES in levels:
         return "kept"
     return "random" if RANDOM in levels else "single"
 
 
-def _replaced_weights(net: Net, context: Context, change: Change, level: int) -> Search:
+def _replaced_weights(net: Net, context: Context, change: ChangeTensor, level: int) -> Search:
     """Replace initializers whose values are more special than a level."""
     if context.settings.keep_weights:
         return
     found = {name: _changed_weight(net, weight, change, level) for name, weight in net.weights.items()}
     made = {name: weight for name, weight in found.items() if weight is not None}
 
-    def build(kept: tuple[str, ...]) -> Candidate:
+    def build(kept: tuple[str, ...]) -> NetCandidate:
         left = {name: weight for name, weight in made.items() if name not in kept}
         return net.changed(weights=net.weights | left)
 
     yield from minimise(tuple(made), build)
 
 
-def _replaced_inputs(net: Net, change: Change, level: int) -> Search:
+def _replaced_inputs(net: Net, change: ChangeTensor, level: int) -> Search:
     made: dict[str, Value] = {}
     for name, value in net.fed.items():
         if isinstance(value, Tensor) and speciality(value) > level:
@@ -89,20 +91,20 @@ def _replaced_inputs(net: Net, change: Change, level: int) -> Search:
             if changed is not None:
                 made[name] = changed
 
-    def build(kept: tuple[str, ...]) -> Candidate:
+    def build(kept: tuple[str, ...]) -> NetCandidate:
         return net.changed(fed=net.fed | {name: value for name, value in made.items() if name not in kept})
 
     yield from minimise(tuple(made), build)
 
 
-def _is_data(weight: Weight) -> bool:
+def _is_data(weight: NetWeight) -> bool:
     """Return whether the values of an initializer can be replaced and do not define the computation."""
     structure = weight.dtype in {"int64", "int32"} and weight.elements <= STRUCTURE
     return bool(weight.dtype) and weight.elements > 1 and not structure
 
 
-def _changed_weight(net: Net, weight: Weight, change: Change, level: int) -> Weight | None:
-    if not _is_data(weight) or weight.nbytes > LARGEST:
+def _changed_weight(net: Net, weight: NetWeight, change: ChangeTensor, level: int) -> NetWeight | None:
+    if not _is_data(weight) or weight.nbytes > LARGEST_TENSOR:
         return None
     value = weight.value(net.folder)
     if speciality(value, integers=False) <= level:

@@ -12,9 +12,9 @@ import pytest
 from harness.core.value import tensor
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
-from harness.golden.golden import Golden
+from harness.golden.golden_answer import Golden
+from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import provenance
-from harness.golden.store import GoldenStore
 
 Call = Callable[..., tuple[int, str, str]]
 AsJson = Callable[..., tuple[int, dict[str, Any]]]

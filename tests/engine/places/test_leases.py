@@ -12,7 +12,7 @@ import pytest
 
 from harness.core.verdict import Verdict
 from harness.engine.events import Finished, PlaceChanged, Warned
-from harness.places import state
+from harness.places import place_state
 from tests.kit import records_of, run_matrix, start_engine
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it looks at /proc")
@@ -58,7 +58,7 @@ def test_an_interrupted_run_releases(tmp_path: Path, matrix: Matrix) -> None:
 def test_a_place_that_is_lost_is_released_and_acquired_again(
     tmp_path: Path, matrix: Matrix, launchers: Callable[[int], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state, "RETRY_S", 0.2)
+    monkeypatch.setattr(place_state, "RETRY_S", 0.2)
     log = tmp_path / "log"
     engine = start_engine(tmp_path, matrix(6, "nap_in_run", leased(log, 1)))
     count = 0

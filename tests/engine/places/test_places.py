@@ -16,7 +16,7 @@ from harness.core.record import Record
 from harness.core.verdict import Cause, Verdict
 from harness.engine import launch, process_pool, worker
 from harness.engine.events import Event, Finished, NotRun, PlaceChanged, TargetReady, Warned
-from harness.places import state
+from harness.places import place_state
 from tests.kit import records_of, run_matrix, start_engine
 from tests.programs import write_program
 
@@ -218,7 +218,7 @@ def test_places_that_never_work_make_the_target_unavailable(tmp_path: Path, matr
 def test_without_any_place_left_cells_are_not_run(
     tmp_path: Path, matrix: Matrix, launchers: Callable[[int], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state, "RETRY_S", 0.2)
+    monkeypatch.setattr(place_state, "RETRY_S", 0.2)
     switch = tmp_path / "off"
     script = tmp_path / "python"
     write_program(script, f'#!/bin/sh\n[ -e {switch} ] && exit 7\nexec {sys.executable} "$@"\n')
@@ -243,7 +243,7 @@ def test_without_any_place_left_cells_are_not_run(
 def test_a_place_is_used_again_once_it_works(
     tmp_path: Path, matrix: Matrix, launchers: Callable[[int], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state, "RETRY_S", 0.2)
+    monkeypatch.setattr(place_state, "RETRY_S", 0.2)
     engine = start_engine(tmp_path, matrix(6, "nap_in_run", 1))
     events: list[Event] = []
     for event in engine.events():

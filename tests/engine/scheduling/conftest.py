@@ -18,7 +18,7 @@ from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.configuration import Configuration
-from harness.engine.engine import Engine, Study
+from harness.engine.engine import Engine, StudySettings
 from harness.engine.events import Event
 from harness.engine.prepare import prepare
 from harness.engine.process_pool import ProcessPool
@@ -95,7 +95,7 @@ class Bench:
         took_ms: dict[str, float] | None = None,
         prepare_for: Callable[[Engine], None] = lambda _: None,
         gives_outputs: bool = False,
-        study: Study = Study(),  # noqa: B008 - it is frozen
+        study: StudySettings = StudySettings(),  # noqa: B008 - it is frozen
         **tables: Any,
     ) -> Iterator[Engine]:
         """An engine at work on everything; ``took_ms`` holds durations by ``target model``.

@@ -12,8 +12,8 @@ from harness.core.errors import UncontainedError
 from harness.core.record import Record, decode_record
 from harness.core.verdict import Verdict
 from harness.corpus.case import load_case
+from harness.engine.cell_record import record_of
 from harness.engine.prepare import prepare
-from harness.engine.recorded import record_of
 from harness.run.run_folder import RunFolder
 from tests.kit import wait_for
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.report.history import History
+from harness.report.history_file import History
 from harness.report.history_page import write_history_page
 from harness.report.nights import with_nights
 from harness.report.trend import trends

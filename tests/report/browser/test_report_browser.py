@@ -10,15 +10,15 @@ import msgspec
 import pytest
 
 from harness.core.facts import OptionEffect
-from harness.core.fault import Confirmation, Fault, Frame, GraphNode, GraphTensor, NativeCrash
-from harness.core.generated import Generated, Generation, GenerationSpeed
+from harness.core.fault import Fault, Frame, GraphNode, GraphTensor, NativeCrash, Repetition
+from harness.core.generation_figures import Generated, GenerationFigures, GenerationSpeed
 from harness.core.latency import Latency
 from harness.core.output_metrics import Noise, PrecisionError
 from harness.core.record import ModelContent, Record
-from harness.core.reference import Adjudication
+from harness.core.reference_answer import Adjudication
 from harness.core.verdict import Verdict
-from harness.report.history import History
-from harness.report.publish import write_report
+from harness.report.history_file import History
+from harness.report.report_files import write_report
 from tests.kit import record, write_run
 from tests.triages import fault, write_triage
 
@@ -77,7 +77,7 @@ LATENCY = Latency(
 )
 
 
-GENERATION = Generation(
+GENERATION = GenerationFigures(
     ways=(
         Generated(way="at_once", positions=4096, kl=(1e-11,) * 4096, golden_perplexity=12.0, perplexity=12.0),
         Generated(
@@ -144,7 +144,7 @@ def faults_of(records: Sequence[Record]) -> tuple[Fault, ...]:
         crash=NativeCrash(signal="SIGSEGV", frames=frames, culprit=HOSTILE, address="0x0"),
         bundle="",
     )
-    unknown = Confirmation(outcome="never", trials=40, failures=0)
+    unknown = Repetition(outcome="never", trials=40, failures=0)
     again = fault("I0000000003", "a", inconclusive=HOSTILE, reduced=None, bundle="", confirmation=unknown)
     return plain, large, again
 

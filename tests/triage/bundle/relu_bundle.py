@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import onnx.parser
 
-from harness.core.fault import Condition, Confirmation, Fault, GraphNode, GraphTensor, ReducedModel, Signature
+from harness.core.fault import Condition, Fault, GraphNode, GraphTensor, ReducedModel, Repetition, Signature
 from harness.core.value import tensor
 from harness.core.verdict import Verdict
 from harness.plan.target import Target
@@ -30,7 +30,7 @@ def fault_of(verdict: Verdict, **more: Any) -> Fault:
     signature = Signature(
         verdict=verdict, **{key: more.pop(key) for key in ("message", "cause") if key in more}
     )
-    confirmed = more.pop("confirmation", Confirmation(outcome="always", trials=3, failures=3))
+    confirmed = more.pop("confirmation", Repetition(outcome="always", trials=3, failures=3))
     node = GraphNode(name="relu", op_type="Relu", inputs=("x",), outputs=("y",), guilty=True)
     one = GraphTensor(name="x", role="input", dtype="float32", shape="2x3")
     settings = {

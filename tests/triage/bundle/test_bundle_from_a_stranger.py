@@ -20,8 +20,8 @@ from harness.core.errors import UsageError
 from harness.plan.target import Target
 from harness.triage.bundle import write_bundle
 from harness.triage.bundle_files import Bundle, read_bundle
+from harness.triage.bundle_replay import staged
 from harness.triage.manifest import BundledPlugin, BundledTarget
-from harness.triage.replay import staged
 from harness.triage.replay_target import bundled_target
 from tests.triage.bundle.relu_bundle import CPU, contents
 

@@ -19,8 +19,8 @@ from harness.corpus.data_sets import DataSet
 from harness.plan.target import Target
 from harness.triage.bundle import BundleContents, ModelSource, PrecedingModel, write_bundle
 from harness.triage.bundle_files import read_bundle
+from harness.triage.bundle_replay import staged
 from harness.triage.manifest import manifest_schema
-from harness.triage.replay import staged
 from tests.triage.bundle.relu_bundle import CPU, contents, model_bytes
 
 ROOT = Path(__file__).parents[3]

@@ -15,7 +15,7 @@ from harness.engine.events import Finished
 from harness.plan.target import Target
 from harness.triage.bundle import ModelSource, PrecedingModel, write_bundle
 from harness.triage.bundle_files import read_bundle
-from harness.triage.replay import same_message, staged, state_of
+from harness.triage.bundle_replay import fault_state, same_message, staged
 from tests.kit import bare_record, placement_of
 from tests.triage.bundle.relu_bundle import CPU, contents
 
@@ -101,7 +101,7 @@ def judged(tmp_path: Path) -> Callable[..., tuple[str, str]]:
         )
         outputs = () if found is None else (("y", tensor(found)),)
         with staged(bundle, Target(name="here", provider=(CPU,))) as stage:
-            return state_of(bundle.manifest, stage.case, Finished(record=record, outputs=outputs))
+            return fault_state(bundle.manifest, stage.case, Finished(record=record, outputs=outputs))
 
     return judge
 

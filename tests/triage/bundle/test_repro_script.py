@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.fault import Confirmation, Usage
+from harness.core.fault import Repetition, Usage
 from harness.core.scenario import SCENARIOS
 from harness.core.value import Tensor, tensor
 from harness.core.verdict import Verdict
@@ -100,7 +100,7 @@ def test_what_a_preceding_model_leaves_behind_shows(tmp_path: Path) -> None:
 
 
 def test_a_failure_that_comes_sometimes_is_tried_as_often_as_it_takes(tmp_path: Path) -> None:
-    sometimes = Confirmation(outcome="sometimes", trials=10, failures=3, repeats=3)
+    sometimes = Repetition(outcome="sometimes", trials=10, failures=3, repeats=3)
     write_bundle(tmp_path / "F1", contents(fault={"confirmation": sometimes}))
     code, text = reproduce(tmp_path / "F1")
     assert code == GONE

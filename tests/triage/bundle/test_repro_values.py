@@ -15,7 +15,7 @@ from harness.core.value import BITS, DTYPES, Map, Sequence, Tensor, Value, pack,
 from harness.corpus import value_file
 from harness.data_files import data_root
 from harness.triage.bundle_values import write_values
-from harness.triage.distance import difference, distance
+from harness.triage.distance import distance, why_wrong
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_containers_and_texts_are_read(script: Any, tmp_path: Path) -> None:
 def test_large_values_lie_in_a_file_of_their_own(
     script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(value_file, "LARGE", 100)
+    monkeypatch.setattr(value_file, "LARGE_BYTES", 100)
     monkeypatch.setattr(value_file, "OUTSIDE_FROM", 100)
     value = tensor(np.arange(100.0))
     found = read_back(script, tmp_path, value)
@@ -86,7 +86,7 @@ ARRAYS = st.sampled_from(["float32", "float64", "float16", "int64", "uint8", "bo
 def test_both_rules_agree(script: Any, pair: tuple[Any, Any], limit: float | None) -> None:
     one, other = (tensor(array) for array in pair)
     with np.errstate(all="ignore"):
-        told = difference(one, other, limit)
+        told = why_wrong(one, other, limit)
         ((wrong, _),) = script.compare("y", script.found(pair[0]), script.found(pair[1]), limit)
     assert wrong == bool(told)
 
@@ -121,10 +121,10 @@ def test_the_distance_at_its_ends() -> None:
 
 def test_form_comes_before_values() -> None:
     one = tensor(np.ones(3, np.float32))
-    assert "element type" in difference(one, tensor(np.ones(3)), 9.0)
-    assert "shape" in difference(one, tensor(np.ones((3, 1), np.float32)), 9.0)
-    assert "structure" in difference(one, Sequence(items=(one,)), 9.0)
-    assert "NaN" in difference(one, tensor(np.array([1, np.nan, 1], np.float32)), None)
-    assert "NaN" in difference(tensor(np.array([np.inf])), tensor(np.array([-np.inf])), None)
-    assert not difference(tensor(np.array([np.inf, np.nan])), tensor(np.array([np.inf, np.nan])), 0.0)
+    assert "element type" in why_wrong(one, tensor(np.ones(3)), 9.0)
+    assert "shape" in why_wrong(one, tensor(np.ones((3, 1), np.float32)), 9.0)
+    assert "structure" in why_wrong(one, Sequence(items=(one,)), 9.0)
+    assert "NaN" in why_wrong(one, tensor(np.array([1, np.nan, 1], np.float32)), None)
+    assert "NaN" in why_wrong(tensor(np.array([np.inf])), tensor(np.array([-np.inf])), None)
+    assert not why_wrong(tensor(np.array([np.inf, np.nan])), tensor(np.array([np.inf, np.nan])), 0.0)
     assert isinstance(one, Tensor)

@@ -9,8 +9,8 @@ import pytest
 
 from harness.core.value import Array, Tensor, Value, tensor
 from harness.triage.net import Net, load
-from harness.triage.reduce import Steps, Transformation, reduction
-from harness.triage.settings import Settings
+from harness.triage.reduce import NetTransformation, ReductionSteps, reduction
+from harness.triage.reduction_settings import ReductionSettings
 from harness.triage.subject import Subject
 from tests.kit import run_on_cpu
 
@@ -54,7 +54,7 @@ def first_output(model: onnx.ModelProto, fed: Mapping[str, Array]) -> Any:
 
 
 def apply(
-    transformation: Transformation, subject: Subject, judge: Judge | None = None, **settings: Any
+    transformation: NetTransformation, subject: Subject, judge: Judge | None = None, **settings: Any
 ) -> Net:
     """Give one transformation its turn; every candidate has to be valid, and to run on the CPU EP."""
 
@@ -62,12 +62,12 @@ def apply(
         onnx.checker.check_model(one.proto(), full_check=True)
         return judge is None or judge(one.proto(), arrays(one))
 
-    once = Settings(values=values_by_cpu, most_rounds=1, **settings)
+    once = ReductionSettings(values=values_by_cpu, most_rounds=1, **settings)
     smallest, _ = finish(reduction(subject, once, lambda _: None, (transformation,)), is_interesting)
     return load(smallest)
 
 
-def finish(steps: Steps, is_interesting: Callable[[Subject], bool]) -> tuple[Subject, list[Subject]]:
+def finish(steps: ReductionSteps, is_interesting: Callable[[Subject], bool]) -> tuple[Subject, list[Subject]]:
     """Answer a reduction's questions to its end; the smallest subject, and all that were tried."""
     tried: list[Subject] = []
     answers = None
@@ -82,5 +82,5 @@ def finish(steps: Steps, is_interesting: Callable[[Subject], bool]) -> tuple[Sub
 
 def reduced(subject: Subject, judge: Judge, **settings: Any) -> tuple[Subject, list[Subject]]:
     """Reduce a subject; the smallest, and all that were tried."""
-    steps = reduction(subject, Settings(**{"values": values_by_cpu, **settings}), lambda _: None)
+    steps = reduction(subject, ReductionSettings(**{"values": values_by_cpu, **settings}), lambda _: None)
     return finish(steps, lambda one: judge(one.proto(), arrays(one)))

@@ -11,10 +11,10 @@ import pytest
 from harness.core.value import Array, Tensor
 from harness.corpus.zoo.roster import build, zoo_models
 from harness.triage.context import origins
-from harness.triage.measure import is_smaller
 from harness.triage.net import load
+from harness.triage.net_size import is_smaller
 from harness.triage.reduce import reduce, reduction
-from harness.triage.settings import Progress, Settings
+from harness.triage.reduction_settings import ReductionProgress, ReductionSettings
 from harness.triage.subject import Subject
 from tests.triage.reducing.reductions import first_output, reduced
 
@@ -59,9 +59,9 @@ def chain(length: int) -> Subject:
     return subject_of(model, {"x": np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)})
 
 
-def progress_of(subject: Subject, judge: Judge, **settings: Any) -> list[Progress]:
-    told: list[Progress] = []
-    steps = reduction(subject, Settings(**settings), told.append)
+def progress_of(subject: Subject, judge: Judge, **settings: Any) -> list[ReductionProgress]:
+    told: list[ReductionProgress] = []
+    steps = reduction(subject, ReductionSettings(**settings), told.append)
     answers = None
     while True:
         try:
@@ -73,8 +73,8 @@ def progress_of(subject: Subject, judge: Judge, **settings: Any) -> list[Progres
 
 def trials_until(subject: Subject, judge: Judge, nodes: int, **settings: Any) -> int:
     """How many candidates are tried before so few nodes are left."""
-    told: list[Progress] = []
-    steps = reduction(subject, Settings(**settings), told.append)
+    told: list[ReductionProgress] = []
+    steps = reduction(subject, ReductionSettings(**settings), told.append)
     answers = None
     while not told or told[-1].nodes > nodes:
         batch = next(steps) if answers is None else steps.send(answers)

@@ -13,7 +13,7 @@ from harness.core.value import Tensor
 from harness.corpus.external import external_place
 from harness.triage.net import load
 from harness.triage.reduce import reduction
-from harness.triage.settings import Settings
+from harness.triage.reduction_settings import ReductionSettings
 from harness.triage.subject import Subject
 from tests.triage.reducing.reductions import finish
 
@@ -60,7 +60,7 @@ def gather_stays(subject: Subject) -> bool:
 
 def test_a_weight_of_2_gib_stays_in_its_file_until_it_is_small(large: Subject) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    smallest, tried = finish(reduction(large, Settings(), lambda _: None), gather_stays)
+    smallest, tried = finish(reduction(large, ReductionSettings(), lambda _: None), gather_stays)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     if sys.platform == "linux":
         assert grown < 300 << 10  # KiB
@@ -76,7 +76,7 @@ def test_a_weight_that_must_stay_large_stays_in_its_file(large: Subject) -> None
     def judge(subject: Subject) -> bool:
         return any(list(one.dims) == [ROWS, COLUMNS] for one in subject.proto().graph.initializer)
 
-    smallest, _ = finish(reduction(large, Settings(), lambda _: None), judge)
+    smallest, _ = finish(reduction(large, ReductionSettings(), lambda _: None), judge)
     (weight,) = load(smallest).weights.values()
     assert weight.external
     assert len(smallest.proto().graph.node) == 1

@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.core.value import Tensor
-from harness.triage.measure import is_smaller
 from harness.triage.net import load
+from harness.triage.net_size import is_smaller
 from harness.triage.subject import Subject
 from tests.triage.reducing.reductions import reduced
 

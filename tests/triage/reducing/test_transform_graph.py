@@ -14,7 +14,7 @@ from harness.triage.transform.arguments import fewer_arguments
 from harness.triage.transform.attributes import default_attributes
 from harness.triage.transform.bypass import bypassed_nodes
 from harness.triage.transform.constants import constants
-from harness.triage.transform.nodes import fewer_nodes, frozen_branches
+from harness.triage.transform.fewer_nodes import fewer_nodes, frozen_branches
 from harness.triage.transform.outputs import fewer_outputs
 from harness.triage.transform.unused import unused_parts
 from tests.kit import run_on_cpu

@@ -11,7 +11,15 @@ from hypothesis.extra import numpy as arrays
 
 from harness.core.value import DTYPES, Array, Tensor, tensor
 from harness.triage.net import Net, load
-from harness.triage.plain_values import GIVEN, RANDOM, SINGLE, randomised, single, small_integers, speciality
+from harness.triage.plain_values import (
+    GIVEN_VALUES,
+    RANDOM,
+    SINGLE,
+    randomised,
+    single,
+    small_integers,
+    speciality,
+)
 from harness.triage.subject import Subject
 from harness.triage.transform.names import anonymous_names
 from harness.triage.transform.shrink import smaller_dimensions
@@ -198,7 +206,7 @@ def test_random_numbers_share_nothing_but_range_and_signs(data: st.DataObject, d
 
 def test_texts_are_special_until_they_are_equal() -> None:
     texts = tensor(np.array(["a name", "another"], dtype=object))
-    assert speciality(texts) == GIVEN
+    assert speciality(texts) == GIVEN_VALUES
     made = single(texts)
     assert made is not None
     assert made.array.tolist() == ["a", "a"]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.float64.node import Array, Node
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
 
 _AFTER_CAP, _WITH_MASK, _PROBABILITIES = 1, 2, 3  # qk_matmul_output_mode
 
@@ -21,7 +21,7 @@ class Weights:
         sink: A further logit of each head ``(heads)`` whose probability is dropped; None for none.
     """
 
-    def __init__(self, scores: Array, mask: Array, cap: float = 0.0, sink: Array = None) -> None:
+    def __init__(self, scores: AnyArray, mask: AnyArray, cap: float = 0.0, sink: AnyArray = None) -> None:
         self.capped = cap * np.tanh(scores / cap) if cap else scores
         self.masked = self.capped + mask
         highest = self.masked.max(-1, keepdims=True)
@@ -35,23 +35,23 @@ class Weights:
         self.probabilities = powers / np.where(total == 0, 1.0, total)
 
 
-def heads_of(x: Array, count: int) -> Array:
+def heads_of(x: AnyArray, count: int) -> AnyArray:
     """Return ``(B, S, heads * size)`` as ``(B, heads, S, size)``."""
     return x.reshape(x.shape[0], x.shape[1], count, -1).transpose(0, 2, 1, 3)
 
 
-def joined(x: Array) -> Array:
+def joined(x: AnyArray) -> AnyArray:
     """Return ``(B, heads, S, size)`` as ``(B, S, heads * size)``."""
     return x.transpose(0, 2, 1, 3).reshape(x.shape[0], x.shape[2], -1)
 
 
-def products(node: Node, q: Array, k: Array, scale: float) -> Array:
+def products(node: VersionedNode, q: AnyArray, k: AnyArray, scale: float) -> AnyArray:
     """Return scaled products of queries and keys; several heads of queries may share one of keys."""
     node.budget.need(float(np.prod(q.shape[:3])) * k.shape[2] * 8 * 4)
     return (q @ np.repeat(k, q.shape[1] // k.shape[1], 1).swapaxes(-1, -2)) * scale
 
 
-def attention(node: Node, q: Array, k: Array, v: Array, *rest: Array) -> Any:
+def attention(node: VersionedNode, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> Any:
     """Attention."""
     mask, past_k, past_v, lengths = [*rest, None, None, None, None][:4]
     flat = q.ndim == 3  # noqa: PLR2004 - (B, S, heads * size)
@@ -70,7 +70,9 @@ def attention(node: Node, q: Array, k: Array, v: Array, *rest: Array) -> Any:
     return (joined(y) if flat else y), k, v, kept.get(mode, scores)
 
 
-def _mask(node: Node, q: Array, k: Array, given: Array, past: int, lengths: Array) -> Array:
+def _mask(
+    node: VersionedNode, q: AnyArray, k: AnyArray, given: AnyArray, past: int, lengths: AnyArray
+) -> AnyArray:
     """Return the mask that is added to the scores."""
     queries, keys = q.shape[2], k.shape[2]
     mask = np.zeros((queries, keys))
@@ -97,7 +99,7 @@ def _mask(node: Node, q: Array, k: Array, given: Array, past: int, lengths: Arra
     return mask
 
 
-def turned(x: Array, cos: Array, sin: Array, *, interleaved: bool) -> Array:
+def turned(x: AnyArray, cos: AnyArray, sin: AnyArray, *, interleaved: bool) -> AnyArray:
     """Return ``(B, heads, S, size)`` with its first elements turned, by tables ``(B, S, half)``."""
     half = cos.shape[-1]
     part, rest = x[..., : 2 * half], x[..., 2 * half :]
@@ -113,7 +115,9 @@ def turned(x: Array, cos: Array, sin: Array, *, interleaved: bool) -> Array:
     return np.concatenate((both, rest), -1)
 
 
-def rotary_embedding(node: Node, x: Array, cos: Array, sin: Array, positions: Array = None) -> Array:
+def rotary_embedding(
+    node: VersionedNode, x: AnyArray, cos: AnyArray, sin: AnyArray, positions: AnyArray = None
+) -> AnyArray:
     """RotaryEmbedding."""
     flat = x.ndim == 3  # noqa: PLR2004 - (B, S, heads * size)
     inner = heads_of(x, node.get("num_heads")) if flat else x

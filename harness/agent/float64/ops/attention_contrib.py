@@ -6,20 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
 from harness.agent.float64.ops.attention import Weights, heads_of, joined, products, turned
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
 _FILTERED = -10000.0  # the default of ``mask_filter_value``
 _PLANE = 3  # rank of (B, S, heads * size)
 
 
-def _causal(queries: int, keys: int) -> Array:
+def _causal(queries: int, keys: int) -> AnyArray:
     places, own = np.arange(keys)[None, :], np.arange(queries)[:, None] + keys - queries
     return np.where(places <= own, 0.0, -np.inf)
 
 
-def _padding(node: Node, given: Array, batch: int, keys: int) -> Array:
+def _padding(node: VersionedNode, given: AnyArray, batch: int, keys: int) -> AnyArray:
     """Return the additive mask of keys: the filter value, not infinity, where a key is padding."""
     if given is None:
         return 0.0
@@ -38,7 +38,7 @@ def _padding(node: Node, given: Array, batch: int, keys: int) -> Array:
     return np.where(seen, 0.0, node.get("mask_filter_value", _FILTERED))
 
 
-def attention(node: Node, x: Array, w: Array, bias: Array = None, *rest: Array) -> Any:
+def attention(node: VersionedNode, x: AnyArray, w: AnyArray, bias: AnyArray = None, *rest: AnyArray) -> Any:
     """Attention of com.microsoft; its weights of queries, keys and values are one tensor."""
     mask, past, added, length = [*rest, None, None, None, None][:4]
     if node.get("do_rotary", 0) or length is not None or node.get("past_present_share_buffer", 0):
@@ -57,7 +57,9 @@ def attention(node: Node, x: Array, w: Array, bias: Array = None, *rest: Array) 
     return (out, np.stack((k, v))) if node.wanted > 1 else out
 
 
-def multi_head_attention(node: Node, q: Array, k: Array = None, v: Array = None, *rest: Array) -> Any:
+def multi_head_attention(
+    node: VersionedNode, q: AnyArray, k: AnyArray = None, v: AnyArray = None, *rest: AnyArray
+) -> Any:
     """MultiHeadAttention of com.microsoft."""
     bias, mask, added, past_k, past_v, length = [*rest, *[None] * 6][:6]
     heads = node.get("num_heads")
@@ -81,15 +83,17 @@ def multi_head_attention(node: Node, q: Array, k: Array = None, v: Array = None,
     return joined(weights.probabilities @ v), k, v, weights.probabilities
 
 
-def _hidden(q: Array, heads: int) -> int:
+def _hidden(q: AnyArray, heads: int) -> int:
     return int(q.shape[-1]) if q.ndim == _PLANE else heads * int(q.shape[-1])
 
 
-def _shifted(x: Array, bias: Array) -> Array:
+def _shifted(x: AnyArray, bias: AnyArray) -> AnyArray:
     return x if bias is None else x + bias.reshape(1, x.shape[1], 1, -1)
 
 
-def rotary_embedding(node: Node, x: Array, positions: Array, cos: Array, sin: Array) -> Array:
+def rotary_embedding(
+    node: VersionedNode, x: AnyArray, positions: AnyArray, cos: AnyArray, sin: AnyArray
+) -> AnyArray:
     """RotaryEmbedding of com.microsoft: a single position is that of the first token."""
     flat = x.ndim == _PLANE
     size = node.get("rotary_embedding_dim", 0) and node.get("num_heads", 0)
@@ -106,7 +110,7 @@ def rotary_embedding(node: Node, x: Array, positions: Array, cos: Array, sin: Ar
     return joined(y) if flat else y
 
 
-def group_query_attention(node: Node, q: Array, k: Array, v: Array, *rest: Array) -> Any:
+def group_query_attention(node: VersionedNode, q: AnyArray, k: AnyArray, v: AnyArray, *rest: AnyArray) -> Any:
     """GroupQueryAttention of com.microsoft, with a cache of real numbers."""
     past_k, past_v, lasts, total, cos, sin, positions, added, sink, *scales = [*rest, *[None] * 13][:13]
     if (
@@ -148,12 +152,12 @@ def group_query_attention(node: Node, q: Array, k: Array, v: Array, *rest: Array
     return out, keys, values, weights.masked if node.get("qk_output", 0) == 1 else weights.probabilities
 
 
-def _normed(node: Node, x: Array, weight: Array) -> Array:
+def _normed(node: VersionedNode, x: AnyArray, weight: AnyArray) -> AnyArray:
     epsilon = node.get("qk_norm_epsilon", float(np.float32(1e-6)))
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon) * weight
 
 
-def _cached(past: Array, new: Array, starts: Array, room: int) -> Array:
+def _cached(past: AnyArray, new: AnyArray, starts: AnyArray, room: int) -> AnyArray:
     """Return the cache with new rows after those of each text; the rest has no meaning."""
     found = np.zeros((*new.shape[:2], room, new.shape[3]))
     for text, start in enumerate(starts):

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
 _FIRST_HALF_PIXEL = 16  # RoiAlign's default coordinates since this opset
 
 
-def _number(value: Array, default: float) -> float:
+def _number(value: AnyArray, default: float) -> float:
     return default if value is None or not value.size else float(value.reshape(-1)[0])
 
 
-def non_max_suppression(node: Node, boxes: Array, scores: Array, *rest: Array) -> Array:
+def non_max_suppression(node: VersionedNode, boxes: AnyArray, scores: AnyArray, *rest: AnyArray) -> AnyArray:
     """NonMaxSuppression: of equal scores the first box comes first."""
     most, overlap, least = (
         _number(one, default) for one, default in zip([*rest, None, None, None], (0.0, 0.0, -np.inf))
@@ -36,7 +36,7 @@ def non_max_suppression(node: Node, boxes: Array, scores: Array, *rest: Array) -
     return np.array(found, np.int64).reshape(-1, 3)
 
 
-def _kept(corners: Array, order: list[int], most: int, overlap: float) -> list[int]:
+def _kept(corners: AnyArray, order: list[int], most: int, overlap: float) -> list[int]:
     kept: list[int] = []
     left = np.array(order, np.int64)
     while left.size and len(kept) < most:
@@ -46,7 +46,7 @@ def _kept(corners: Array, order: list[int], most: int, overlap: float) -> list[i
     return kept
 
 
-def _shares(box: Array, others: Array) -> Array:
+def _shares(box: AnyArray, others: AnyArray) -> AnyArray:
     """Return the intersection over union of a box with others; 0 if the union has no area."""
     inner = np.minimum(box[2:], others[:, 2:]) - np.maximum(box[:2], others[:, :2])
     common = np.where((inner > 0).all(-1), inner.prod(-1), 0.0)
@@ -54,7 +54,7 @@ def _shares(box: Array, others: Array) -> Array:
     return np.where(common > 0, common / np.where(union > 0, union, 1.0), 0.0)
 
 
-def roi_align(node: Node, x: Array, rois: Array, batches: Array) -> Any:
+def roi_align(node: VersionedNode, x: AnyArray, rois: AnyArray, batches: AnyArray) -> Any:
     """RoiAlign of means."""
     if node.get("mode", "avg") != "avg":
         raise UnsupportedError("implementations differ about RoiAlign of maxima")
@@ -77,7 +77,7 @@ def roi_align(node: Node, x: Array, rois: Array, batches: Array) -> Any:
     return y
 
 
-def _means(at: Array, count: int, points: int, size: int) -> Array:
+def _means(at: AnyArray, count: int, points: int, size: int) -> AnyArray:
     """Return the weight of each old element for each new one ``(count, size)``."""
     weights = np.zeros((len(at), size))
     inside = (at >= -1.0) & (at <= size)
@@ -90,7 +90,7 @@ def _means(at: Array, count: int, points: int, size: int) -> Array:
     return weights.reshape(count, points, size).mean(1) if points else np.zeros((count, size))
 
 
-def max_roi_pool(node: Node, x: Array, rois: Array) -> Array:
+def max_roi_pool(node: VersionedNode, x: AnyArray, rois: AnyArray) -> AnyArray:
     """MaxRoiPool: borders of regions are whole elements; a bin without any gives 0."""
     counts, scale = node.get("pooled_shape"), node.get("spatial_scale", 1.0)
     y = np.zeros((len(rois), x.shape[1], *counts))

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
 
-def transformed(scores: Array, post: str) -> Array:
+def transformed(scores: AnyArray, post: str) -> AnyArray:
     """Return scores after ``post_transform``."""
     if post == "NONE":
         return scores
@@ -22,12 +22,12 @@ def transformed(scores: Array, post: str) -> Array:
     raise UnsupportedError("nothing computes post_transform %s in float64" % post)
 
 
-def scaler(node: Node, x: Array) -> Array:
+def scaler(node: VersionedNode, x: AnyArray) -> AnyArray:
     """Scaler."""
     return (x.astype(np.float64) - np.array(node.get("offset", [0.0]))) * np.array(node.get("scale", [1.0]))
 
 
-def normalizer(node: Node, x: Array) -> Array:
+def normalizer(node: VersionedNode, x: AnyArray) -> AnyArray:
     """Normalizer: a row of zeros stays so."""
     rows = x.astype(np.float64).reshape(x.shape if x.ndim > 1 else (1, -1))
     name = node.get("norm", "MAX")
@@ -41,7 +41,7 @@ def normalizer(node: Node, x: Array) -> Array:
     return np.where(found == 0, rows, rows / np.where(found == 0, 1.0, found)).reshape(x.shape)
 
 
-def linear_regressor(node: Node, x: Array) -> Array:
+def linear_regressor(node: VersionedNode, x: AnyArray) -> AnyArray:
     """LinearRegressor."""
     targets = node.get("targets", 1)
     rows = x.astype(np.float64).reshape(x.shape if x.ndim > 1 else (1, -1))
@@ -50,7 +50,7 @@ def linear_regressor(node: Node, x: Array) -> Array:
     return transformed(scores if not bias else scores + np.array(bias), node.get("post_transform", "NONE"))
 
 
-def linear_classifier(node: Node, x: Array) -> Any:
+def linear_classifier(node: VersionedNode, x: AnyArray) -> Any:
     """LinearClassifier of several classes, each with its own coefficients."""
     texts, numbers = node.get("classlabels_strings"), node.get("classlabels_ints")
     labels = np.array([one.decode() for one in texts], object) if texts else np.array(numbers, np.int64)
@@ -63,7 +63,7 @@ def linear_classifier(node: Node, x: Array) -> Any:
     return labels[scores.argmax(1)], transformed(scores, node.get("post_transform", "NONE"))
 
 
-def zip_map(node: Node, x: Array) -> Any:
+def zip_map(node: VersionedNode, x: AnyArray) -> Any:
     """ZipMap."""
     texts, numbers = node.get("classlabels_strings"), node.get("classlabels_int64s")
     keys = [one.decode() for one in texts] if texts else numbers

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
-from harness.agent.float64.ops.windows import CHUNK_BYTES, Windows
+from harness.agent.float64.ops.window_views import WINDOW_BYTES, Windows
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
 
-def conv(node: Node, x: Array, w: Array, bias: Array = None) -> Array:
+def conv(node: VersionedNode, x: AnyArray, w: AnyArray, bias: AnyArray = None) -> AnyArray:
     """Conv."""
     windows = Windows(node, x.shape[2:], w.shape[2:])
     y = convolved(node, windows, x, w)
     return y if bias is None else y + bias.reshape(1, -1, *[1] * (x.ndim - 2))
 
 
-def convolved(node: Node, windows: Windows, x: Array, w: Array) -> Array:
+def convolved(node: VersionedNode, windows: Windows, x: AnyArray, w: AnyArray) -> AnyArray:
     """Return the sums of products ``(N, M, out...)`` of float64 arrays, some windows at a time."""
     groups = node.get("group", 1)
     batch, filters, rank = x.shape[0], w.shape[0], x.ndim - 2
@@ -33,7 +33,7 @@ def convolved(node: Node, windows: Windows, x: Array, w: Array) -> Array:
         if rank
         else 8
     )
-    step = max(1, CHUNK_BYTES // max(row, 1))
+    step = max(1, WINDOW_BYTES // max(row, 1))
     order = (0, *range(1 + rank, 1 + 2 * rank), *range(1, 1 + rank))
     for n in range(batch):
         for first in range(0, windows.out[0], step):
@@ -44,7 +44,9 @@ def convolved(node: Node, windows: Windows, x: Array, w: Array) -> Array:
     return y.reshape(batch, filters, *windows.out)
 
 
-def conv_integer(node: Node, x: Array, w: Array, x_zero: Array = None, w_zero: Array = None) -> Array:
+def conv_integer(
+    node: VersionedNode, x: AnyArray, w: AnyArray, x_zero: AnyArray = None, w_zero: AnyArray = None
+) -> AnyArray:
     """ConvInteger: sums are exact in float64, and int32 at the end."""
     windows = Windows(node, x.shape[2:], w.shape[2:])
     left = x.astype(np.float64) - (0.0 if x_zero is None else x_zero.astype(np.float64))
@@ -52,7 +54,7 @@ def conv_integer(node: Node, x: Array, w: Array, x_zero: Array = None, w_zero: A
     return convolved(node, windows, left, right).astype(np.int64).astype(np.int32)
 
 
-def shifted(w: Array, zero: Array) -> Array:
+def shifted(w: AnyArray, zero: AnyArray) -> AnyArray:
     """Return quantized filters without their zero point, which may be one for each filter."""
     if zero is None:
         return w.astype(np.float64)
@@ -60,7 +62,7 @@ def shifted(w: Array, zero: Array) -> Array:
     return w.astype(np.float64) - (zeros.reshape(-1, *[1] * (w.ndim - 1)) if zeros.ndim else zeros)
 
 
-def conv_transpose(node: Node, x: Array, w: Array, bias: Array = None) -> Array:
+def conv_transpose(node: VersionedNode, x: AnyArray, w: AnyArray, bias: AnyArray = None) -> AnyArray:
     """ConvTranspose."""
     rank, groups = x.ndim - 2, node.get("group", 1)
     kernel = w.shape[2:]
@@ -92,7 +94,7 @@ def conv_transpose(node: Node, x: Array, w: Array, bias: Array = None) -> Array:
     return y if bias is None else y + bias.reshape(1, -1, *[1] * rank)
 
 
-def _cut(y: Array, begin: list[int], end: list[int]) -> Array:
+def _cut(y: AnyArray, begin: list[int], end: list[int]) -> AnyArray:
     """Return values without padding; negative padding adds zeros."""
     grown = np.pad(y, [(0, 0), (0, 0), *((max(-b, 0), max(-e, 0)) for b, e in zip(begin, end))])
     cuts = [slice(max(b, 0), grown.shape[i + 2] - max(e, 0)) for i, (b, e) in enumerate(zip(begin, end))]
@@ -100,7 +102,7 @@ def _cut(y: Array, begin: list[int], end: list[int]) -> Array:
 
 
 def _transposed_pads(
-    node: Node, spatial: tuple[int, ...], full: list[int], strides: list[int]
+    node: VersionedNode, spatial: tuple[int, ...], full: list[int], strides: list[int]
 ) -> tuple[list[int], list[int]]:
     rank, auto = len(spatial), node.get("auto_pad", "NOTSET")
     wanted = node.get("output_shape")
@@ -118,20 +120,24 @@ def _transposed_pads(
     return (halves, rests) if auto == "SAME_UPPER" else (rests, halves)
 
 
-def fused_conv(node: Node, x: Array, w: Array, bias: Array = None, z: Array = None) -> Array:
+def fused_conv(
+    node: VersionedNode, x: AnyArray, w: AnyArray, bias: AnyArray = None, z: AnyArray = None
+) -> AnyArray:
     """FusedConv of com.microsoft: followed by a sum with a further input, and an activation."""
     y = conv(node, x, w, bias)
     return activated(node, y if z is None else y + z)
 
 
-def nhwc_fused_conv(node: Node, x: Array, w: Array, bias: Array = None, z: Array = None) -> Array:
+def nhwc_fused_conv(
+    node: VersionedNode, x: AnyArray, w: AnyArray, bias: AnyArray = None, z: AnyArray = None
+) -> AnyArray:
     """NhwcFusedConv of com.microsoft: channels come last."""
     y = conv(node, np.moveaxis(x, -1, 1), w, bias)
     y = np.moveaxis(y, 1, -1)
     return activated(node, y if z is None else y + z)
 
 
-def activated(node: Node, y: Array) -> Array:
+def activated(node: VersionedNode, y: AnyArray) -> AnyArray:
     """Return values after the activation that a fused node names."""
     name, given = node.get("activation", ""), node.get("activation_params") or []
     first, second = [*given, None, None][:2]

@@ -6,17 +6,25 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
 from harness.agent.float64.ops.activations import gelu
 from harness.agent.float64.ops.matmul import unpacked
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
 
-def moe(node: Node, x: Array, router: Array, w1: Array, b1: Array, w2: Array, *rest: Array) -> Array:
+def moe(
+    node: VersionedNode,
+    x: AnyArray,
+    router: AnyArray,
+    w1: AnyArray,
+    b1: AnyArray,
+    w2: AnyArray,
+    *rest: AnyArray,
+) -> AnyArray:
     """MoE."""
     b2, w3, b3 = [*rest, None, None, None][:3]
 
-    def expert(number: int, rows: Array) -> Array:
+    def expert(number: int, rows: AnyArray) -> AnyArray:
         gate = None if w3 is None else rows @ w3[number].T + _bias(b3, number)
         hidden = _activated(node, rows @ w1[number].T + _bias(b1, number), gate)
         return hidden @ w2[number].T + _bias(b2, number)
@@ -24,7 +32,9 @@ def moe(node: Node, x: Array, router: Array, w1: Array, b1: Array, w2: Array, *r
     return _mixed(node, x, router, router, expert)
 
 
-def qmoe(node: Node, x: Array, router: Array, w1: Array, s1: Array, *rest: Array) -> Array:
+def qmoe(
+    node: VersionedNode, x: AnyArray, router: AnyArray, w1: AnyArray, s1: AnyArray, *rest: AnyArray
+) -> AnyArray:
     """QMoE with integers of a few bits; activations stay real."""
     b1, w2, s2, b2, w3, s3, b3, z1, z2, z3, mixing = [*rest, *[None] * 11][:11]
     bits, block = node.get("expert_weight_bits", 4), node.get("block_size", 0)
@@ -32,7 +42,7 @@ def qmoe(node: Node, x: Array, router: Array, w1: Array, s1: Array, *rest: Array
     if node.get("quant_type", "int") != "int" or any(map(node.has, overrides)):
         raise UnsupportedError("nothing computes this form of QMoE in float64")
 
-    def weight(packed: Array, scales: Array, zeros: Array, number: int) -> Array:
+    def weight(packed: AnyArray, scales: AnyArray, zeros: AnyArray, number: int) -> AnyArray:
         values = unpacked(packed[number], bits).astype(np.float64)
         scale = scales[number].reshape(values.shape[0], -1)
         shift: Any = float(1 << bits - 1)
@@ -46,7 +56,7 @@ def qmoe(node: Node, x: Array, router: Array, w1: Array, s1: Array, *rest: Array
             shift = np.repeat(shift, block or values.shape[1], 1)[:, : values.shape[1]]
         return (values - shift) * np.repeat(scale, block or values.shape[1], 1)[:, : values.shape[1]]
 
-    def expert(number: int, rows: Array) -> Array:
+    def expert(number: int, rows: AnyArray) -> AnyArray:
         gate = None if w3 is None else rows @ weight(w3, s3, z3, number).T + _bias(b3, number)
         hidden = _activated(node, rows @ weight(w1, s1, z1, number).T + _bias(b1, number), gate)
         return hidden @ weight(w2, s2, z2, number).T + _bias(b2, number)
@@ -54,11 +64,13 @@ def qmoe(node: Node, x: Array, router: Array, w1: Array, s1: Array, *rest: Array
     return _mixed(node, x, router, router if mixing is None else mixing, expert, given=mixing is not None)
 
 
-def _bias(bias: Array, number: int) -> Any:
+def _bias(bias: AnyArray, number: int) -> Any:
     return 0.0 if bias is None else bias[number]
 
 
-def _mixed(node: Node, x: Array, router: Array, mixing: Array, expert: Any, *, given: bool = False) -> Array:
+def _mixed(
+    node: VersionedNode, x: AnyArray, router: AnyArray, mixing: AnyArray, expert: Any, *, given: bool = False
+) -> AnyArray:
     """Return the sum of the chosen experts' results, weighted by the router."""
     if node.get("use_sparse_mixer", 0):
         raise UnsupportedError("nothing computes use_sparse_mixer in float64")
@@ -78,7 +90,7 @@ def _mixed(node: Node, x: Array, router: Array, mixing: Array, expert: Any, *, g
     return y.reshape(x.shape)
 
 
-def _activated(node: Node, hidden: Array, gate: Array) -> Array:
+def _activated(node: VersionedNode, hidden: AnyArray, gate: AnyArray) -> AnyArray:
     name = node.get("activation_type", "relu")
     if name == "swiglu":
         return _swiglu(node, hidden, gate)
@@ -92,7 +104,7 @@ def _activated(node: Node, hidden: Array, gate: Array) -> Array:
     return found if gate is None else found * gate
 
 
-def _swiglu(node: Node, hidden: Array, linear: Array) -> Array:
+def _swiglu(node: VersionedNode, hidden: AnyArray, linear: AnyArray) -> AnyArray:
     fusion = node.get("swiglu_fusion", 0)
     if fusion == 1:
         hidden, linear = hidden[:, 0::2], hidden[:, 1::2]

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.agent.float64.node import Array, Node
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
 
 _CUBIC = -0.75  # the text's coefficient
 
@@ -18,7 +18,7 @@ class _Border(NamedTuple):
     align: bool
 
 
-def grid_sample(node: Node, x: Array, grid: Array) -> Array:
+def grid_sample(node: VersionedNode, x: AnyArray, grid: AnyArray) -> AnyArray:
     """GridSample of any rank: ``(N, C, D1...)`` at points ``(N, out..., rank)``, the last axis first."""
     rank = x.ndim - 2
     align = bool(node.get("align_corners", 0))
@@ -47,7 +47,7 @@ def grid_sample(node: Node, x: Array, grid: Array) -> Array:
     return y.reshape(*x.shape[:2], *grid.shape[1:-1])
 
 
-def _taps(at: Array, mode: str, size: int, border: _Border) -> list[tuple[Array, Array]]:
+def _taps(at: AnyArray, mode: str, size: int, border: _Border) -> list[tuple[AnyArray, AnyArray]]:
     """Return the neighbours of points along one axis, with their weights."""
     if mode == "nearest":
         if border.padding == "reflection":
@@ -60,14 +60,14 @@ def _taps(at: Array, mode: str, size: int, border: _Border) -> list[tuple[Array,
     return [(low + step, _cubic(np.abs(r - step))) for step in (-1, 0, 1, 2)]
 
 
-def _cubic(distance: Array) -> Array:
+def _cubic(distance: AnyArray) -> AnyArray:
     a, d = _CUBIC, distance
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
     return np.where(d <= 1, near, np.where(d < 2, far, 0.0))  # noqa: PLR2004 - its reach
 
 
-def _inside(place: Array, weight: Array, size: int, border: _Border) -> tuple[Array, Array]:
+def _inside(place: AnyArray, weight: AnyArray, size: int, border: _Border) -> tuple[AnyArray, AnyArray]:
     """Return indices within an axis; outside of it, the weight is zero."""
     if border.padding == "zeros":
         weight = np.where((place >= 0) & (place <= size - 1), weight, 0.0)
@@ -76,7 +76,7 @@ def _inside(place: Array, weight: Array, size: int, border: _Border) -> tuple[Ar
     return np.clip(np.nan_to_num(place), 0, size - 1).astype(np.int64), weight
 
 
-def _reflected(at: Array, size: int, *, align: bool) -> Array:
+def _reflected(at: AnyArray, size: int, *, align: bool) -> AnyArray:
     """Return places mirrored at the borders until they are inside."""
     low, high = (0.0, size - 1.0) if align else (-0.5, size - 0.5)
     span = high - low
@@ -87,7 +87,7 @@ def _reflected(at: Array, size: int, *, align: bool) -> Array:
     return np.where(turns % 2 == 0, low + rest, high - rest)
 
 
-def affine_grid(node: Node, theta: Array, size: Array) -> Array:
+def affine_grid(node: VersionedNode, theta: AnyArray, size: AnyArray) -> AnyArray:
     """AffineGrid, of two or three dimensions."""
     spatial = [int(one) for one in size[2:]]
     lines: list[Any] = []
@@ -103,8 +103,13 @@ def affine_grid(node: Node, theta: Array, size: Array) -> Array:
 
 
 def deform_conv(
-    node: Node, x: Array, w: Array, offset: Array, bias: Array = None, mask: Array = None
-) -> Array:
+    node: VersionedNode,
+    x: AnyArray,
+    w: AnyArray,
+    offset: AnyArray,
+    bias: AnyArray = None,
+    mask: AnyArray = None,
+) -> AnyArray:
     """DeformConv of pictures: the sampled places of a kernel are moved, and their values interpolated."""
     kernel, groups, parts = w.shape[2:], node.get("group", 1), node.get("offset_group", 1)
     strides, dilations = node.get("strides") or [1, 1], node.get("dilations") or [1, 1]
@@ -131,7 +136,7 @@ def deform_conv(
     return y if bias is None else y + bias.reshape(1, -1, 1, 1)
 
 
-def _between(x: Array, at_h: Array, at_w: Array) -> Array:
+def _between(x: AnyArray, at_h: AnyArray, at_w: AnyArray) -> AnyArray:
     """Return ``(C, ...)`` interpolated between the four neighbours; outside of ``(C, H, W)`` is zero."""
     low_h, low_w = np.floor(at_h), np.floor(at_w)
     y = np.zeros((x.shape[0], *at_h.shape))

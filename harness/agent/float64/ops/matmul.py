@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
 from harness.agent.float64.ops.conv import convolved, shifted
 from harness.agent.float64.ops.quantize import back, dynamic_quantize_linear
-from harness.agent.float64.ops.windows import Windows
+from harness.agent.float64.ops.window_views import Windows
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
 _ROWS = 1024
 """Rows of a quantized weight that are held as real numbers at once."""
 
 
-def matmul(node: Node, a: Array, b: Array) -> Array:
+def matmul(node: VersionedNode, a: AnyArray, b: AnyArray) -> AnyArray:
     """MatMul; of integers, too."""
     if a.dtype.kind == "f":
         shape = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
@@ -24,7 +24,7 @@ def matmul(node: Node, a: Array, b: Array) -> Array:
     return np.matmul(a, b)
 
 
-def gemm(node: Node, a: Array, b: Array, c: Array = None) -> Array:
+def gemm(node: VersionedNode, a: AnyArray, b: AnyArray, c: AnyArray = None) -> AnyArray:
     """Gemm; of integers, too."""
     left, right = (a.T if node.get("transA", 0) else a), (b.T if node.get("transB", 0) else b)
     product = left @ right
@@ -34,7 +34,7 @@ def gemm(node: Node, a: Array, b: Array, c: Array = None) -> Array:
     return y.astype(a.dtype)
 
 
-def _rows(zero: Array, a: Array) -> Any:
+def _rows(zero: AnyArray, a: AnyArray) -> Any:
     """Return the zero point of the left side, which may be one for each row."""
     if zero is None:
         return 0.0
@@ -42,7 +42,9 @@ def _rows(zero: Array, a: Array) -> Any:
     return zeros[..., None] if zeros.ndim == 1 and zeros.size > 1 and a.ndim > 1 else zeros
 
 
-def matmul_integer(node: Node, a: Array, b: Array, a_zero: Array = None, b_zero: Array = None) -> Array:
+def matmul_integer(
+    node: VersionedNode, a: AnyArray, b: AnyArray, a_zero: AnyArray = None, b_zero: AnyArray = None
+) -> AnyArray:
     """MatMulInteger: sums are exact in float64, and int32 at the end."""
     del node
     left = a.astype(np.float64) - _rows(a_zero, a)
@@ -51,8 +53,14 @@ def matmul_integer(node: Node, a: Array, b: Array, a_zero: Array = None, b_zero:
 
 
 def qlinear_matmul(
-    node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, *rest: Array
-) -> Array:
+    node: VersionedNode,
+    a: AnyArray,
+    a_scale: AnyArray,
+    a_zero: AnyArray,
+    b: AnyArray,
+    b_scale: AnyArray,
+    *rest: AnyArray,
+) -> AnyArray:
     """QLinearMatMul."""
     del node
     b_zero, scale, zero = rest
@@ -63,8 +71,14 @@ def qlinear_matmul(
 
 
 def qlinear_conv(
-    node: Node, x: Array, x_scale: Array, x_zero: Array, w: Array, w_scale: Array, *rest: Array
-) -> Array:
+    node: VersionedNode,
+    x: AnyArray,
+    x_scale: AnyArray,
+    x_zero: AnyArray,
+    w: AnyArray,
+    w_scale: AnyArray,
+    *rest: AnyArray,
+) -> AnyArray:
     """QLinearConv; that of com.microsoft may have channels last. The bias has the scale of the products."""
     w_zero, scale, zero, bias = [*rest, None][:4]
     last = bool(node.get("channels_last", 0))
@@ -79,8 +93,14 @@ def qlinear_conv(
 
 
 def qgemm(
-    node: Node, a: Array, a_scale: Array, a_zero: Array, b: Array, b_scale: Array, *rest: Array
-) -> Array:
+    node: VersionedNode,
+    a: AnyArray,
+    a_scale: AnyArray,
+    a_zero: AnyArray,
+    b: AnyArray,
+    b_scale: AnyArray,
+    *rest: AnyArray,
+) -> AnyArray:
     """QGemm of com.microsoft; the result is real if the output has no scale."""
     b_zero, c, scale, zero = [*rest, None, None, None][:4]
     left, right = a.astype(np.float64), b.astype(np.float64)
@@ -95,8 +115,8 @@ def qgemm(
 
 
 def matmul_integer_to_float(
-    node: Node, a: Array, b: Array, a_scale: Array, b_scale: Array, *rest: Array
-) -> Array:
+    node: VersionedNode, a: AnyArray, b: AnyArray, a_scale: AnyArray, b_scale: AnyArray, *rest: AnyArray
+) -> AnyArray:
     """MatMulIntegerToFloat of com.microsoft."""
     a_zero, b_zero, bias = [*rest, None, None, None][:3]
     y = matmul_integer(node, a, b, a_zero, b_zero).astype(np.float64) * (a_scale * b_scale)
@@ -104,27 +124,32 @@ def matmul_integer_to_float(
 
 
 def dynamic_quantize_matmul(
-    node: Node, a: Array, b: Array, b_scale: Array, b_zero: Array = None, bias: Array = None
-) -> Array:
+    node: VersionedNode,
+    a: AnyArray,
+    b: AnyArray,
+    b_scale: AnyArray,
+    b_zero: AnyArray = None,
+    bias: AnyArray = None,
+) -> AnyArray:
     """DynamicQuantizeMatMul of com.microsoft."""
     quantized, scale, zero = dynamic_quantize_linear(node, a)
     return matmul_integer_to_float(node, quantized, b, scale, b_scale, zero, b_zero, bias)
 
 
-def fused_matmul(node: Node, a: Array, b: Array) -> Array:
+def fused_matmul(node: VersionedNode, a: AnyArray, b: AnyArray) -> AnyArray:
     """FusedMatMul and TransposeMatMul of com.microsoft: transposed sides, batches on the second axis."""
     left = _turned(a, node.get("transA", 0), node.get("transBatchA", 0))
     right = _turned(b, node.get("transB", 0), node.get("transBatchB", 0))
     return node.get("alpha", 1.0) * np.matmul(left, right)
 
 
-def _turned(x: Array, trans: int, batch: int) -> Array:
+def _turned(x: AnyArray, trans: int, batch: int) -> AnyArray:
     if batch and x.ndim > 1:  # (M, batch..., K)
         x = np.moveaxis(x, 0, -2)
     return x.swapaxes(-1, -2) if trans and x.ndim > 1 else x
 
 
-def unpacked(packed: Array, bits: int) -> Array:
+def unpacked(packed: AnyArray, bits: int) -> AnyArray:
     """Return numbers of ``bits`` bits in uint8, the lowest bits first, along the last axis."""
     if bits == 8:  # noqa: PLR2004
         return packed.view(np.uint8)
@@ -132,7 +157,9 @@ def unpacked(packed: Array, bits: int) -> Array:
     return np.stack(parts, -1).reshape(*packed.shape[:-1], -1)
 
 
-def matmul_nbits(node: Node, a: Array, b: Array, scales: Array, *rest: Array) -> Array:
+def matmul_nbits(
+    node: VersionedNode, a: AnyArray, b: AnyArray, scales: AnyArray, *rest: AnyArray
+) -> AnyArray:
     """MatMulNBits of com.microsoft: weights ``(N, blocks, bytes)``, each block with its scale and zero point.
 
     Activations stay real, whatever ``accuracy_level`` allows.
@@ -153,7 +180,7 @@ def matmul_nbits(node: Node, a: Array, b: Array, scales: Array, *rest: Array) ->
     return y if bias is None else y + bias
 
 
-def _zeros(zeros: Array, bits: int, rows: int, blocks: int) -> Array:
+def _zeros(zeros: AnyArray, bits: int, rows: int, blocks: int) -> AnyArray:
     """Return zero points ``(rows, blocks, 1)``: packed, real, or half of the range if there are none."""
     if zeros is None:
         return np.full((rows, blocks, 1), float(1 << bits - 1))
@@ -164,8 +191,8 @@ def _zeros(zeros: Array, bits: int, rows: int, blocks: int) -> Array:
 
 
 def gather_block_quantized(
-    node: Node, data: Array, indices: Array, scales: Array, zeros: Array = None
-) -> Array:
+    node: VersionedNode, data: AnyArray, indices: AnyArray, scales: AnyArray, zeros: AnyArray = None
+) -> AnyArray:
     """GatherBlockQuantized of com.microsoft; uint8 holds several numbers along the last axis."""
     axis, along = node.get("gather_axis", 0), node.get("quantize_axis", 1)
     bits, block = node.get("bits", 4), node.get("block_size", 128)
@@ -177,7 +204,7 @@ def gather_block_quantized(
     at = along % data.ndim + indices.ndim - 1
     size = values.shape[at]
 
-    def spread(one: Array) -> Array:
+    def spread(one: AnyArray) -> AnyArray:
         return np.repeat(one, block, at).take(np.arange(size), at)
 
     if zeros is not None:

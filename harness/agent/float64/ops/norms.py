@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
 from harness.agent.float64.ops.conv import activated
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
 _EPSILON = float(np.float32(1e-5))
 
 
-def batch_normalization(node: Node, x: Array, scale: Array, bias: Array, mean: Array, variance: Array) -> Any:
+def batch_normalization(
+    node: VersionedNode, x: AnyArray, scale: AnyArray, bias: AnyArray, mean: AnyArray, variance: AnyArray
+) -> Any:
     """BatchNormalization, of inference; of training since opset 14."""
     shape: tuple[int, ...] = (1, -1, *[1] * (x.ndim - 2)) if x.ndim > 1 else (-1,)
     if scale.ndim > 1 or node.get("spatial", 1) == 0:
@@ -32,7 +34,7 @@ def batch_normalization(node: Node, x: Array, scale: Array, bias: Array, mean: A
     return y * scale.reshape(shape) + bias.reshape(shape)
 
 
-def layer_normalization(node: Node, x: Array, scale: Array, bias: Array = None) -> Any:
+def layer_normalization(node: VersionedNode, x: AnyArray, scale: AnyArray, bias: AnyArray = None) -> Any:
     """LayerNormalization, with mean and inverse standard deviation."""
     axis = node.get("axis", -1)
     axes = tuple(range(axis % x.ndim, x.ndim))
@@ -42,7 +44,7 @@ def layer_normalization(node: Node, x: Array, scale: Array, bias: Array = None) 
     return (y if bias is None else y + bias), mean, inverse
 
 
-def rms_normalization(node: Node, x: Array, scale: Array) -> Any:
+def rms_normalization(node: VersionedNode, x: AnyArray, scale: AnyArray) -> Any:
     """RMSNormalization, and SimplifiedLayerNormalization with the inverse root of the mean square."""
     axis = node.get("axis", -1)
     axes = tuple(range(axis % x.ndim, x.ndim))
@@ -51,21 +53,30 @@ def rms_normalization(node: Node, x: Array, scale: Array) -> Any:
 
 
 def skip_layer_normalization(
-    node: Node, x: Array, skip: Array, gamma: Array, beta: Array = None, bias: Array = None
+    node: VersionedNode,
+    x: AnyArray,
+    skip: AnyArray,
+    gamma: AnyArray,
+    beta: AnyArray = None,
+    bias: AnyArray = None,
 ) -> Any:
     """SkipLayerNormalization of com.microsoft: the sum is its fourth output."""
     total = x + skip + (0.0 if bias is None else bias)
     return (*layer_normalization(node, total, gamma, beta), total)
 
 
-def skip_rms_normalization(node: Node, x: Array, skip: Array, gamma: Array, bias: Array = None) -> Any:
+def skip_rms_normalization(
+    node: VersionedNode, x: AnyArray, skip: AnyArray, gamma: AnyArray, bias: AnyArray = None
+) -> Any:
     """SkipSimplifiedLayerNormalization of com.microsoft."""
     total = x + skip + (0.0 if bias is None else bias)
     y, inverse = rms_normalization(node, total, gamma)
     return y, None, inverse, total
 
 
-def embed_layer_normalization(node: Node, ids: Array, segments: Array, *given: Array) -> Any:
+def embed_layer_normalization(
+    node: VersionedNode, ids: AnyArray, segments: AnyArray, *given: AnyArray
+) -> Any:
     """EmbedLayerNormalization of com.microsoft."""
     words, places, kinds, gamma, beta, mask, positions = [*given, *[None] * 7][:7]
     where = np.arange(ids.shape[1])[None] if positions is None else positions
@@ -77,7 +88,7 @@ def embed_layer_normalization(node: Node, ids: Array, segments: Array, *given: A
     return y, lengths, total
 
 
-def instance_normalization(node: Node, x: Array, scale: Array, bias: Array) -> Array:
+def instance_normalization(node: VersionedNode, x: AnyArray, scale: AnyArray, bias: AnyArray) -> AnyArray:
     """InstanceNormalization."""
     axes, shape = tuple(range(2, x.ndim)), (1, -1, *[1] * (x.ndim - 2))
     mean, variance = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
@@ -85,7 +96,7 @@ def instance_normalization(node: Node, x: Array, scale: Array, bias: Array) -> A
     return y * scale.reshape(shape) + bias.reshape(shape)
 
 
-def group_normalization(node: Node, x: Array, scale: Array, bias: Array) -> Array:
+def group_normalization(node: VersionedNode, x: AnyArray, scale: AnyArray, bias: AnyArray) -> AnyArray:
     """GroupNormalization; scale and bias are for each group in opset 18, for each channel since 21."""
     groups = node.get("num_groups")
     rows = x.reshape(x.shape[0], groups, -1)
@@ -96,7 +107,7 @@ def group_normalization(node: Node, x: Array, scale: Array, bias: Array) -> Arra
     return y * np.repeat(scale, repeat).reshape(shape) + np.repeat(bias, repeat).reshape(shape)
 
 
-def contrib_group_norm(node: Node, x: Array, gamma: Array, beta: Array) -> Array:
+def contrib_group_norm(node: VersionedNode, x: AnyArray, gamma: AnyArray, beta: AnyArray) -> AnyArray:
     """GroupNorm of com.microsoft, whose channels come last by default."""
     last = bool(node.get("channels_last", 1))
     inner = np.moveaxis(x, -1, 1) if last else x
@@ -110,7 +121,7 @@ def contrib_group_norm(node: Node, x: Array, gamma: Array, beta: Array) -> Array
     return np.moveaxis(y, 1, -1) if last else y
 
 
-def lrn(node: Node, x: Array) -> Array:
+def lrn(node: VersionedNode, x: AnyArray) -> AnyArray:
     """LRN: squares of ``size`` neighbouring channels."""
     size = node.get("size")
     squares = np.pad(x * x, [(0, 0), ((size - 1) // 2, size // 2), *[(0, 0)] * (x.ndim - 2)])
@@ -119,21 +130,21 @@ def lrn(node: Node, x: Array) -> Array:
     return x / (node.get("bias", 1.0) + alpha / size * total) ** beta
 
 
-def lp_normalization(node: Node, x: Array) -> Array:
+def lp_normalization(node: VersionedNode, x: AnyArray) -> AnyArray:
     """LpNormalization; a norm of zero gives zeros."""
     axis, p = node.get("axis", -1), node.get("p", 2)
     norm = (np.abs(x) ** p).sum(axis, keepdims=True) ** (1.0 / p)
     return np.where(norm == 0, 0.0, x / np.where(norm == 0, 1.0, norm))
 
 
-def mean_variance_normalization(node: Node, x: Array) -> Array:
+def mean_variance_normalization(node: VersionedNode, x: AnyArray) -> AnyArray:
     """MeanVarianceNormalization; its text adds 1e-9 to the standard deviation."""
     axes = tuple(node.get("axes") or [0, 2, 3])
     mean = x.mean(axes, keepdims=True)
     return (x - mean) / (np.sqrt(((x - mean) ** 2).mean(axes, keepdims=True)) + float(np.float32(1e-9)))
 
 
-def fused_gemm(node: Node, a: Array, b: Array, c: Array = None) -> Array:
+def fused_gemm(node: VersionedNode, a: AnyArray, b: AnyArray, c: AnyArray = None) -> AnyArray:
     """FusedGemm of com.microsoft: Gemm and an activation."""
     left, right = (a.T if node.get("transA", 0) else a), (b.T if node.get("transB", 0) else b)
     y = node.get("alpha", 1.0) * (left @ right)

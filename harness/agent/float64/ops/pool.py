@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
-from harness.agent.float64.ops.windows import Windows
+from harness.agent.float64.ops.window_views import Windows
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
 
-def max_pool(node: Node, x: Array) -> Any:
+def max_pool(node: VersionedNode, x: AnyArray) -> Any:
     """MaxPool: padding is never the largest; indices count through the flat input."""
     windows = Windows(node, x.shape[2:], tuple(node.get("kernel_shape")))
     rank = x.ndim - 2
@@ -33,7 +33,7 @@ def max_pool(node: Node, x: Array) -> Any:
     return y, indices + planes * int(np.prod(x.shape[2:]))
 
 
-def average_pool(node: Node, x: Array) -> Array:
+def average_pool(node: VersionedNode, x: AnyArray) -> AnyArray:
     """AveragePool."""
     windows = Windows(node, x.shape[2:], tuple(node.get("kernel_shape")))
     axes = tuple(range(-len(windows.kernel), 0))
@@ -51,7 +51,7 @@ def average_pool(node: Node, x: Array) -> Array:
     return total / counted
 
 
-def lp_pool(node: Node, x: Array) -> Array:
+def lp_pool(node: VersionedNode, x: AnyArray) -> AnyArray:
     """LpPool."""
     windows = Windows(node, x.shape[2:], tuple(node.get("kernel_shape")))
     p = node.get("p", 2)
@@ -59,25 +59,25 @@ def lp_pool(node: Node, x: Array) -> Array:
     return powers.sum(tuple(range(-len(windows.kernel), 0))) ** (1.0 / p)
 
 
-def global_max_pool(node: Node, x: Array) -> Array:
+def global_max_pool(node: VersionedNode, x: AnyArray) -> AnyArray:
     """GlobalMaxPool."""
     del node
     return x.max(tuple(range(2, x.ndim)), keepdims=True)
 
 
-def global_average_pool(node: Node, x: Array) -> Array:
+def global_average_pool(node: VersionedNode, x: AnyArray) -> AnyArray:
     """GlobalAveragePool."""
     del node
     return x.mean(tuple(range(2, x.ndim)), keepdims=True)
 
 
-def global_lp_pool(node: Node, x: Array) -> Array:
+def global_lp_pool(node: VersionedNode, x: AnyArray) -> AnyArray:
     """GlobalLpPool."""
     p = node.get("p", 2)
     return (np.abs(x) ** p).sum(tuple(range(2, x.ndim)), keepdims=True) ** (1.0 / p)
 
 
-def max_unpool(node: Node, x: Array, indices: Array, shape: Array = None) -> Array:
+def max_unpool(node: VersionedNode, x: AnyArray, indices: AnyArray, shape: AnyArray = None) -> AnyArray:
     """MaxUnpool."""
     rank = x.ndim - 2
     kernel, strides = node.get("kernel_shape"), node.get("strides") or [1] * rank

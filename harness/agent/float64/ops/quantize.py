@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.float64.node import Array, Node
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
 
 _UNSIGNED8 = np.dtype(np.uint8)
 
@@ -22,7 +22,7 @@ def _is_float(dtype: Any) -> bool:
     return "float" in dtype.name
 
 
-def narrowed(x: Array, dtype: Any, *, saturate: bool) -> Array:
+def narrowed(x: AnyArray, dtype: Any, *, saturate: bool) -> AnyArray:
     """Return numbers of a float type of 4 or 8 bits; with saturation, the largest replace all beyond."""
     patterns = 16 if dtype.name.startswith("float4") else 256
     every = np.arange(patterns, dtype=np.uint8).view(dtype).astype(np.float64)
@@ -32,7 +32,7 @@ def narrowed(x: Array, dtype: Any, *, saturate: bool) -> Array:
     return x.astype(dtype)
 
 
-def _spread(node: Node, parameter: Array, x: Array) -> Array:
+def _spread(node: VersionedNode, parameter: AnyArray, x: AnyArray) -> AnyArray:
     """Return a scale or zero point in a shape that broadcasts: for the tensor, an axis, or its blocks."""
     if parameter.size == 1 and parameter.ndim <= 1:
         return parameter.reshape(())
@@ -43,13 +43,13 @@ def _spread(node: Node, parameter: Array, x: Array) -> Array:
     return np.repeat(parameter, block, axis).take(np.arange(x.shape[axis]), axis)
 
 
-def quantized(x: Array, scale: Array, zero: Array, dtype: Any) -> Array:
+def quantized(x: AnyArray, scale: AnyArray, zero: AnyArray, dtype: Any) -> AnyArray:
     """Return numbers of a type: halves round to even, and numbers beyond the type saturate."""
     low, high = _limits(dtype)
     return np.clip(np.rint(x / scale) + zero, low, high).astype(np.int64).astype(dtype)
 
 
-def quantize_linear(node: Node, x: Array, scale: Array, zero: Array = None) -> Array:
+def quantize_linear(node: VersionedNode, x: AnyArray, scale: AnyArray, zero: AnyArray = None) -> AnyArray:
     """QuantizeLinear, also that of com.microsoft; to integers."""
     dtype = _UNSIGNED8 if zero is None else zero.dtype
     if zero is None and node.get("output_dtype", 0):
@@ -64,13 +64,13 @@ def quantize_linear(node: Node, x: Array, scale: Array, zero: Array = None) -> A
     return quantized(x.astype(np.float64), scales, zeros, dtype)
 
 
-def dequantize_linear(node: Node, x: Array, scale: Array, zero: Array = None) -> Array:
+def dequantize_linear(node: VersionedNode, x: AnyArray, scale: AnyArray, zero: AnyArray = None) -> AnyArray:
     """DequantizeLinear, also that of com.microsoft; of any type."""
     zeros = 0.0 if zero is None else _spread(node, zero, x).astype(np.float64)
     return (x.astype(np.float64) - zeros) * _spread(node, scale, x)
 
 
-def dynamic_quantize_linear(node: Node, x: Array) -> Any:
+def dynamic_quantize_linear(node: VersionedNode, x: AnyArray) -> Any:
     """DynamicQuantizeLinear: scale and zero point are real numbers of the range.
 
     The zero point is rounded.
@@ -83,12 +83,12 @@ def dynamic_quantize_linear(node: Node, x: Array) -> Any:
     return quantized(x, scale, float(zero), _UNSIGNED8), np.array(scale), zero
 
 
-def real(x: Array, scale: Array, zero: Array = None) -> Array:
+def real(x: AnyArray, scale: AnyArray, zero: AnyArray = None) -> AnyArray:
     """Return the real numbers of a quantized tensor, for scales that broadcast."""
     return (x.astype(np.float64) - (0.0 if zero is None else zero.astype(np.float64))) * scale
 
 
-def back(y: Array, scale: Array, zero: Array, like: Array = None) -> Array:
+def back(y: AnyArray, scale: AnyArray, zero: AnyArray, like: AnyArray = None) -> AnyArray:
     """Return real numbers quantized; without a zero point they have the type of another tensor."""
     dtype = zero.dtype if zero is not None else like.dtype
     return quantized(y, scale, 0.0 if zero is None else zero.astype(np.float64), dtype)
@@ -98,7 +98,13 @@ def binary(function: Any) -> Any:
     """Return QLinearAdd or QLinearMul of com.microsoft."""
 
     def compute(
-        node: Node, a: Array, scale_a: Array, zero_a: Array, b: Array, scale_b: Array, *rest: Array
+        node: VersionedNode,
+        a: AnyArray,
+        scale_a: AnyArray,
+        zero_a: AnyArray,
+        b: AnyArray,
+        scale_b: AnyArray,
+        *rest: AnyArray,
     ) -> Any:
         del node
         zero_b, scale, zero = [*rest, None][:3]
@@ -110,13 +116,20 @@ def binary(function: Any) -> Any:
 def unary(function: Any) -> Any:
     """Return QLinearSigmoid or QLinearLeakyRelu of com.microsoft; the function has the node and values."""
 
-    def compute(node: Node, x: Array, x_scale: Array, x_zero: Array, scale: Array, zero: Array = None) -> Any:
+    def compute(
+        node: VersionedNode,
+        x: AnyArray,
+        x_scale: AnyArray,
+        x_zero: AnyArray,
+        scale: AnyArray,
+        zero: AnyArray = None,
+    ) -> Any:
         return back(function(node, real(x, x_scale, x_zero)), scale, zero, x)
 
     return compute
 
 
-def concat(node: Node, scale: Array, zero: Array, *given: Array) -> Array:
+def concat(node: VersionedNode, scale: AnyArray, zero: AnyArray, *given: AnyArray) -> AnyArray:
     """QLinearConcat of com.microsoft: each input with its scale and zero point."""
     parts = [real(given[at], given[at + 1], given[at + 2]) for at in range(0, len(given), 3)]
     return back(np.concatenate(parts, node.get("axis")), scale, zero)
@@ -125,7 +138,14 @@ def concat(node: Node, scale: Array, zero: Array, *given: Array) -> Array:
 def pooled(pool: Any) -> Any:
     """Return QLinearAveragePool or QLinearGlobalAveragePool of com.microsoft."""
 
-    def compute(node: Node, x: Array, x_scale: Array, x_zero: Array, scale: Array, zero: Array = None) -> Any:
+    def compute(
+        node: VersionedNode,
+        x: AnyArray,
+        x_scale: AnyArray,
+        x_zero: AnyArray,
+        scale: AnyArray,
+        zero: AnyArray = None,
+    ) -> Any:
         values = real(x, x_scale, x_zero)
         last = bool(node.get("channels_last", 0))
         y = pool(node, np.moveaxis(values, -1, 1) if last else values)
@@ -134,7 +154,14 @@ def pooled(pool: Any) -> Any:
     return compute
 
 
-def softmax(node: Node, x: Array, x_scale: Array, x_zero: Array, scale: Array, zero: Array = None) -> Array:
+def softmax(
+    node: VersionedNode,
+    x: AnyArray,
+    x_scale: AnyArray,
+    x_zero: AnyArray,
+    scale: AnyArray,
+    zero: AnyArray = None,
+) -> AnyArray:
     """QLinearSoftmax of com.microsoft, with the meaning of the opset that it names."""
     values = real(x, x_scale, x_zero)
     axis = node.get("axis", -1) % x.ndim
@@ -146,8 +173,14 @@ def softmax(node: Node, x: Array, x_scale: Array, x_zero: Array, scale: Array, z
 
 
 def where(
-    node: Node, condition: Array, x: Array, x_scale: Array, x_zero: Array, y: Array, *rest: Array
-) -> Array:
+    node: VersionedNode,
+    condition: AnyArray,
+    x: AnyArray,
+    x_scale: AnyArray,
+    x_zero: AnyArray,
+    y: AnyArray,
+    *rest: AnyArray,
+) -> AnyArray:
     """QLinearWhere of com.microsoft."""
     del node
     y_scale, y_zero, scale, zero = rest

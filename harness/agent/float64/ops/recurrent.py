@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
-_Cell = Callable[[Array, "tuple[Array, ...]"], "tuple[Array, ...]"]
+_Cell = Callable[[AnyArray, "tuple[AnyArray, ...]"], "tuple[AnyArray, ...]"]
 """The input of a step ``(B, gates * hidden)`` and states -> the next states; the first one is the output."""
 
 
-def _functions(node: Node, defaults: list[str], direction: int) -> list[Any]:
+def _functions(node: VersionedNode, defaults: list[str], direction: int) -> list[Any]:
     """Return the activations of one direction."""
     names = node.get("activations")
     texts = [one.decode() if isinstance(one, bytes) else one for one in names] if names else None
@@ -51,13 +51,17 @@ def _function(name: str, alpha: list[float], beta: list[float]) -> Any:
     return table[name]
 
 
-def _clip(node: Node, x: Array) -> Array:
+def _clip(node: VersionedNode, x: AnyArray) -> AnyArray:
     limit = node.get("clip")
     return x if limit is None else np.clip(x, -limit, limit)
 
 
 def _run(
-    node: Node, x: Array, lengths: Array, states: list[Array], cells: list[tuple[Array, Array, _Cell]]
+    node: VersionedNode,
+    x: AnyArray,
+    lengths: AnyArray,
+    states: list[AnyArray],
+    cells: list[tuple[AnyArray, AnyArray, _Cell]],
 ) -> Any:
     """Run all directions.
 
@@ -78,7 +82,7 @@ def _run(
     ends = np.full(batch, count) if lengths is None else lengths.astype(np.int64)
     way = node.get("direction", "forward")
     ys = np.zeros((count, len(cells), batch, begin[0].shape[-1]))
-    finals: list[list[Array]] = [[] for _ in begin]
+    finals: list[list[AnyArray]] = [[] for _ in begin]
     for number, (w, bias, cell) in enumerate(cells):
         backwards = way == "reverse" or number == 1
         inputs = steps @ w.T + bias
@@ -98,19 +102,21 @@ def _run(
     return (ys, *ends_of)
 
 
-def _states(node: Node, x: Array, directions: int, hidden: int, given: list[Array]) -> list[Array]:
+def _states(
+    node: VersionedNode, x: AnyArray, directions: int, hidden: int, given: list[AnyArray]
+) -> list[AnyArray]:
     last = bool(node.get("layout", 0))
     batch = x.shape[0] if last else x.shape[1]
     shape = (batch, directions, hidden) if last else (directions, batch, hidden)
     return [np.zeros(shape) if one is None else one for one in given]
 
 
-def rnn(node: Node, x: Array, w: Array, r: Array, *rest: Array) -> Any:
+def rnn(node: VersionedNode, x: AnyArray, w: AnyArray, r: AnyArray, *rest: AnyArray) -> Any:
     """RNN."""
     bias, lengths, first = [*rest, None, None, None][:3]
     hidden = r.shape[-1]
 
-    def cell(number: int) -> tuple[Array, Array, _Cell]:
+    def cell(number: int) -> tuple[AnyArray, AnyArray, _Cell]:
         (f,) = _functions(node, ["Tanh"], number)
         shift = 0.0 if bias is None else bias[number, :hidden] + bias[number, hidden:]
         return w[number], shift, lambda part, now: (f(_clip(node, part + now[0] @ r[number].T)),)
@@ -119,20 +125,20 @@ def rnn(node: Node, x: Array, w: Array, r: Array, *rest: Array) -> Any:
     return _run(node, x, lengths, _states(node, x, len(cells), hidden, [first]), cells)
 
 
-def gru(node: Node, x: Array, w: Array, r: Array, *rest: Array) -> Any:
+def gru(node: VersionedNode, x: AnyArray, w: AnyArray, r: AnyArray, *rest: AnyArray) -> Any:
     """GRU; the gates are z, r, h."""
     bias, lengths, first = [*rest, None, None, None][:3]
     hidden = r.shape[-1]
     late = bool(node.get("linear_before_reset", 0))
 
-    def cell(number: int) -> tuple[Array, Array, _Cell]:
+    def cell(number: int) -> tuple[AnyArray, AnyArray, _Cell]:
         f, g = _functions(node, ["Sigmoid", "Tanh"], number)
         own = np.zeros(6 * hidden) if bias is None else bias[number]
         of_input, of_state = own[: 3 * hidden], own[3 * hidden :]
         rz, rr, rh = np.split(r[number], 3)
         bz, br, bh = np.split(of_state, 3)
 
-        def step(part: Array, now: tuple[Array, ...]) -> tuple[Array, ...]:
+        def step(part: AnyArray, now: tuple[AnyArray, ...]) -> tuple[AnyArray, ...]:
             (h,) = now
             xz, xr, xh = np.split(part, 3, -1)
             z = f(_clip(node, xz + h @ rz.T + bz))
@@ -146,17 +152,17 @@ def gru(node: Node, x: Array, w: Array, r: Array, *rest: Array) -> Any:
     return _run(node, x, lengths, _states(node, x, len(cells), hidden, [first]), cells)
 
 
-def lstm(node: Node, x: Array, w: Array, r: Array, *rest: Array) -> Any:
+def lstm(node: VersionedNode, x: AnyArray, w: AnyArray, r: AnyArray, *rest: AnyArray) -> Any:
     """LSTM; the gates are i, o, f, c."""
     bias, lengths, first, first_c, peep = [*rest, *[None] * 5][:5]
     hidden = r.shape[-1]
 
-    def cell(number: int) -> tuple[Array, Array, _Cell]:
+    def cell(number: int) -> tuple[AnyArray, AnyArray, _Cell]:
         f, g, h = _functions(node, ["Sigmoid", "Tanh", "Tanh"], number)
         shift = 0.0 if bias is None else bias[number, : 4 * hidden] + bias[number, 4 * hidden :]
         pi, po, pf = np.zeros((3, hidden)) if peep is None else np.split(peep[number], 3)
 
-        def step(part: Array, now: tuple[Array, ...]) -> tuple[Array, ...]:
+        def step(part: AnyArray, now: tuple[AnyArray, ...]) -> tuple[AnyArray, ...]:
             state, c = now
             xi, xo, xf, xc = np.split(part + state @ r[number].T, 4, -1)
             i = f(_clip(node, xi + pi * c))

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
 _FIRST_WITH_ROI = 11
 _BY_LENGTH = ("align_corners", "tf_crop_and_resize")
 _WHOLE = 1e-4  # a scale is float32
 
 
-def upsample(node: Node, x: Array, scales: Array = None) -> Array:
+def upsample(node: VersionedNode, x: AnyArray, scales: AnyArray = None) -> AnyArray:
     """Upsample: nearest is the one below."""
     factors = [float(one) for one in (node.get("scales") if scales is None else scales)]
     mode = node.get("mode", "nearest").replace("bilinear", "linear")
@@ -22,7 +22,7 @@ def upsample(node: Node, x: Array, scales: Array = None) -> Array:
     return _resized(node, x, list(range(x.ndim)), factors, sizes, ("asymmetric", mode, "floor"), None)
 
 
-def resize(node: Node, x: Array, *rest: Array) -> Array:
+def resize(node: VersionedNode, x: AnyArray, *rest: AnyArray) -> AnyArray:
     """Resize."""
     if node.since < _FIRST_WITH_ROI:
         return upsample(node, x, rest[0])
@@ -50,8 +50,14 @@ def resize(node: Node, x: Array, *rest: Array) -> Array:
 
 
 def _resized(
-    node: Node, x: Array, axes: list[int], factors: list[float], sizes: list[int], names: Any, roi: Array
-) -> Array:
+    node: VersionedNode,
+    x: AnyArray,
+    axes: list[int],
+    factors: list[float],
+    sizes: list[int],
+    names: Any,
+    roi: AnyArray,
+) -> AnyArray:
     transform, mode, nearest = names
     node.budget.need(float(np.prod(x.shape)) * max(1.0, float(np.prod(factors))) * 8)
     y, outside = x, []
@@ -83,7 +89,7 @@ def _resized(
     return y
 
 
-def _places(transform: str, size: int, new: int, factor: float, bounds: Any) -> Array:
+def _places(transform: str, size: int, new: int, factor: float, bounds: Any) -> AnyArray:
     """Return the position of each new element among the old ones."""
     x = np.arange(new, dtype=np.float64)
     start, end = bounds
@@ -107,7 +113,7 @@ def _places(transform: str, size: int, new: int, factor: float, bounds: Any) -> 
     return table[transform]()
 
 
-def _nearest(at: Array, mode: str, size: int) -> Array:
+def _nearest(at: AnyArray, mode: str, size: int) -> AnyArray:
     found = {
         "round_prefer_floor": lambda: np.ceil(at - 0.5),
         "round_prefer_ceil": lambda: np.floor(at + 0.5),
@@ -117,7 +123,7 @@ def _nearest(at: Array, mode: str, size: int) -> Array:
     return np.clip(found, 0, size - 1).astype(np.int64)
 
 
-def _weights(node: Node, at: Array, mode: str, size: int) -> Array:
+def _weights(node: VersionedNode, at: AnyArray, mode: str, size: int) -> AnyArray:
     """Return the weight of each old element for each new one ``(new, old)``."""
     low = np.floor(at)
     r = at - low
@@ -136,7 +142,7 @@ def _weights(node: Node, at: Array, mode: str, size: int) -> Array:
     return found
 
 
-def _cubic(d: Array, a: float) -> Array:
+def _cubic(d: AnyArray, a: float) -> AnyArray:
     near = ((a + 2) * d - (a + 3)) * d * d + 1
     far = ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
     return np.where(d <= 1, near, np.where(d < 2, far, 0.0))  # noqa: PLR2004 - its reach

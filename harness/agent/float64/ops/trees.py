@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness.agent.errors import UnsupportedError
-from harness.agent.float64.node import Array, Node
 from harness.agent.float64.ops.classic import transformed
+from harness.agent.float64.versioned_node import AnyArray, VersionedNode
+from harness.agent.target_errors import UnsupportedError
 
 _TESTS: tuple[Any, ...] = (np.less_equal, np.less, np.greater_equal, np.greater, np.equal, np.not_equal)
 _NAMES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
@@ -31,17 +31,17 @@ class _Trees(NamedTuple):
         leaves: For each node pairs of a target and a weight.
     """
 
-    features: Array
-    modes: Array
-    splits: Array
-    yes: Array
-    no: Array
-    tracks: Array
+    features: AnyArray
+    modes: AnyArray
+    splits: AnyArray
+    yes: AnyArray
+    no: AnyArray
+    tracks: AnyArray
     roots: list[int]
     leaves: dict[int, list[tuple[int, float]]]
 
 
-def _numbers(node: Node, name: str) -> Array:
+def _numbers(node: VersionedNode, name: str) -> AnyArray:
     """Return numbers from a list or, in float64, a tensor."""
     if node.has(name + "_as_tensor"):
         from onnx import numpy_helper
@@ -50,17 +50,17 @@ def _numbers(node: Node, name: str) -> Array:
     return np.array(node.get(name) or [], np.float64)
 
 
-def _texts(node: Node, name: str) -> list[str]:
+def _texts(node: VersionedNode, name: str) -> list[str]:
     return [one.decode() if isinstance(one, bytes) else one for one in node.get(name) or []]
 
 
-def _old_trees(node: Node, prefix: str) -> _Trees:
+def _old_trees(node: VersionedNode, prefix: str) -> _Trees:
     """Return the trees of TreeEnsembleRegressor or TreeEnsembleClassifier."""
     trees, numbers = node.get("nodes_treeids"), node.get("nodes_nodeids")
     places = {key: index for index, key in enumerate(zip(trees, numbers))}
     modes = [_LEAF if one == "LEAF" else _NAMES.index(one) for one in _texts(node, "nodes_modes")]
 
-    def behind(name: str) -> Array:
+    def behind(name: str) -> AnyArray:
         return np.array([places.get((tree, one), 0) for tree, one in zip(trees, node.get(name))])
 
     leaves: dict[int, list[tuple[int, float]]] = {}
@@ -81,7 +81,7 @@ def _old_trees(node: Node, prefix: str) -> _Trees:
     )
 
 
-def _new_trees(node: Node) -> _Trees:
+def _new_trees(node: VersionedNode) -> _Trees:
     """Return the trees of TreeEnsemble; leaves follow inner nodes in the result."""
     from onnx import numpy_helper
 
@@ -93,10 +93,10 @@ def _new_trees(node: Node) -> _Trees:
     targets = node.get("leaf_targetids")
     total = count + len(weights)
 
-    def all_of(values: Any, fill: Any = 0) -> Array:
+    def all_of(values: Any, fill: Any = 0) -> AnyArray:
         return np.concatenate((np.asarray(values), np.full(total - count, fill)))
 
-    def behind(name: str, leaf: str) -> Array:
+    def behind(name: str, leaf: str) -> AnyArray:
         return all_of(np.array(node.get(name)) + count * np.array(node.get(leaf)))
 
     tracks = node.get("nodes_missing_value_tracks_true") or [0] * count
@@ -112,7 +112,7 @@ def _new_trees(node: Node) -> _Trees:
     )
 
 
-def _gathered(trees: _Trees, x: Array, targets: int, how: str) -> Array:
+def _gathered(trees: _Trees, x: AnyArray, targets: int, how: str) -> AnyArray:
     """Return what the trees give for each row ``(N, targets)``."""
     parts = []
     rows = np.arange(len(x))
@@ -142,14 +142,14 @@ def _plain(post: str) -> None:
         raise UnsupportedError("implementations differ about post_transform %s of regressions" % post)
 
 
-def tree_ensemble(node: Node, x: Array) -> Array:
+def tree_ensemble(node: VersionedNode, x: AnyArray) -> AnyArray:
     """TreeEnsemble."""
     how = _GATHERED[node.get("aggregate_function", 1)]
     _plain(_POSTS[node.get("post_transform", 0)])
     return _gathered(_new_trees(node), x.astype(np.float64), node.get("n_targets"), how)
 
 
-def tree_ensemble_regressor(node: Node, x: Array) -> Array:
+def tree_ensemble_regressor(node: VersionedNode, x: AnyArray) -> AnyArray:
     """TreeEnsembleRegressor."""
     how, targets = node.get("aggregate_function", "SUM"), node.get("n_targets", 1)
     scores = _gathered(_old_trees(node, "target"), x.astype(np.float64), targets, how)
@@ -158,7 +158,7 @@ def tree_ensemble_regressor(node: Node, x: Array) -> Array:
     return scores + base if base.size else scores
 
 
-def tree_ensemble_classifier(node: Node, x: Array) -> Any:
+def tree_ensemble_classifier(node: VersionedNode, x: AnyArray) -> Any:
     """TreeEnsembleClassifier, if each class has its own weights."""
     texts = _texts(node, "classlabels_strings")
     labels = np.array(texts, object) if texts else np.array(node.get("classlabels_int64s"), np.int64)

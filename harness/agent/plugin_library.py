@@ -1,0 +1,63 @@
+"""Plugin libraries of execution providers, and their devices."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+from harness.agent.safe_text import clean
+from harness.agent.target_errors import UnavailableError
+
+
+def plugin_library(plugin: str) -> tuple[str, str]:
+    """Return path and version of a plugin that is given as an import package or as a path.
+
+    Raises:
+        UnavailableError: There is no such plugin, or it cannot be imported.
+    """
+    if os.sep in plugin or "/" in plugin or plugin.lower().endswith((".so", ".dll", ".dylib")):
+        path = os.path.abspath(os.path.expanduser(plugin))
+        if not os.path.isfile(path):
+            raise UnavailableError("not_installed", "no plugin library at %s" % path)
+        return path, ""
+    try:
+        module = importlib.import_module(plugin)
+        path = str(module.get_library_path())
+    except ModuleNotFoundError as error:
+        raise UnavailableError(
+            "not_installed", "plugin package %r is not installed in %s" % (plugin, sys.prefix)
+        ) from error
+    except Exception as error:
+        raise UnavailableError("import_failed", "plugin package %r: %s" % (plugin, clean(error))) from error
+    from importlib import metadata  # a tenth of the start of an agent, and few need it
+
+    try:
+        version = metadata.version(plugin.replace("_", "-"))
+    except metadata.PackageNotFoundError:
+        version = str(getattr(module, "__version__", ""))
+    return path, version
+
+
+def describe_device(device: Any) -> dict[str, Any]:
+    """Return an ``OrtEpDevice`` as plain values."""
+    hardware = device.device
+    return {
+        "provider": device.ep_name,
+        "device": {
+            "type": str(hardware.type).rsplit(".", 1)[-1],
+            "vendor": hardware.vendor,
+            "vendor_id": str(hardware.vendor_id),
+            "device_id": str(hardware.device_id),
+            **{str(key): str(value) for key, value in hardware.metadata.items()},
+        },
+        "metadata": {str(key): str(value) for key, value in device.ep_metadata.items()},
+    }
+
+
+def device_matches(device: Any, device_filter: dict[str, str]) -> bool:
+    """Return whether the hardware's facts or the provider's metadata have every value of the filter."""
+    described = describe_device(device)
+    facts = {**described["metadata"], **described["device"]}
+    return all(facts.get(key, "").lower() == str(value).lower() for key, value in device_filter.items())

@@ -1,0 +1,74 @@
+"""Models that are derived from others and kept in the cache; unused ones can be removed."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.corpus.cache import cache_root, fill_intact, remove_entry
+from harness.corpus.case import Case
+from harness.corpus.model_errors import blame
+from harness.corpus.model_file import load_model
+from harness.corpus.ort_format.onnx_copy import COPIES_FOLDER
+
+if TYPE_CHECKING:
+    import onnx
+
+MODEL_FILE = "model.onnx"
+"""The file of a derived model in its folder of the cache."""
+
+_PRUNED = ("external-data", "float64", COPIES_FOLDER, "precision", "revealed", "zeroed")
+"""Folders of the cache with models that can be made again at any time."""
+
+
+def derive(
+    case: Case, kind: str, name: str, make: "Callable[[onnx.ModelProto], Mapping[str, bytes]]"
+) -> Path:
+    """Return the folder of the cache with the files derived from a case's model; they are made once.
+
+    The name of the folder derives from everything that its content depends on. ``make`` returns the content
+    of each file by its name.
+
+    Raises:
+        ModelError: The model is broken or missing.
+        UsageError: The cache cannot be written.
+    """
+
+    def build(folder: Path) -> None:
+        with blame(case.model_path):
+            files = make(load_model(case.model_path))
+        for file, content in files.items():
+            (folder / file).write_bytes(content)
+
+    return fill_intact(cache_root() / kind / name, build)
+
+
+def digest_of(*parts: object) -> str:
+    """Return the SHA-256 of texts and numbers with blanks between them, in hex."""
+    return hashlib.sha256(" ".join(map(str, parts)).encode()).hexdigest()
+
+
+def prune_derived(*, older_than_s: float) -> Iterator[int]:
+    """Remove models that were made (or last used, if recorded) at least so many seconds ago.
+
+    Yields:
+        Return the bytes that each took.
+    """
+    now = time.time()
+    for kind in _PRUNED:
+        for entry, nbytes, used_at in list(_entries(cache_root() / kind)):
+            if now - used_at >= older_than_s and remove_entry(entry):
+                yield nbytes
+
+
+def _entries(root: Path) -> Iterator[tuple[Path, int, float]]:
+    """Yield folder, size, and time of the last use of each model: the folders with files other than locks."""
+    for folder, _, names in os.walk(root):
+        files = [Path(folder, name) for name in names if not name.endswith(".lock")]
+        if files and not Path(folder).name.startswith("."):
+            try:
+                yield Path(folder), sum(file.stat().st_size for file in files), Path(folder).stat().st_mtime
+            except OSError:  # another process has just removed it
+                continue

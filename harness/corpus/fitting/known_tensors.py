@@ -1,0 +1,331 @@
+"""Facts about tensors while sizes are tried: extents, and the numbers of small tensors.
+
+Only certain facts are recorded. ``harness.corpus.work`` guesses where this module gives up.
+"""
+
+import contextlib
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from harness.corpus.fitting.small_tensors import MOST_NUMBERS, NumberArray, result_numbers
+from harness.corpus.nodes import domain_of
+from harness.corpus.protos import tensor_value
+from harness.corpus.work.result_sizes import by_rule
+from harness.corpus.work.size import SIZE_ERRORS, Dims, TensorSize, attribute, known_dims, of_dims
+from harness.operators.book import operators_by
+
+if TYPE_CHECKING:
+    import onnx
+
+_MOST_EXTENT = 1 << 40
+"""A longer extent is an error in the model."""
+
+
+class KnownTensor(NamedTuple):
+    """A tensor.
+
+    Attributes:
+        dims: Extents; None if unknown.
+        numbers: Its elements, if they are few and known.
+        fixed: Whether it is a weight or a constant.
+    """
+
+    dims: Dims | None = None
+    numbers: NumberArray | None = None
+    fixed: bool = False
+
+    @property
+    def size(self) -> TensorSize:
+        """The tensor in the form for the rules of ``harness.corpus.work``."""
+        if self.dims is None:
+            return TensorSize(1.0)
+        values = None
+        if self.numbers is not None and np.issubdtype(self.numbers.dtype, np.number):
+            values = tuple(map(float, self.numbers.reshape(-1).tolist()))
+        return of_dims(self.dims)._replace(fixed=self.fixed, values=values)
+
+
+NOTHING = KnownTensor()
+
+_OWN_DOMAINS = frozenset({"", "com.microsoft"})
+
+
+def results_of(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> list[KnownTensor]:
+    """Return the known facts of a node's results; ``given`` has None for absent inputs."""
+    found: list[KnownTensor] = []
+    with contextlib.suppress(*SIZE_ERRORS):
+        if domain_of(node) in _OWN_DOMAINS:
+            found = _results(node, given)
+    return [*found, *[NOTHING] * len(node.output)][: len(node.output)]
+
+
+def _results(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> list[KnownTensor]:
+    """Return the known facts of the first results.
+
+    Raises:
+        One of ``SIZE_ERRORS``: Nothing is known.
+    """
+    if node.op_type == "Constant":
+        return [_constant(node)]
+    if given and given[0] is not None and given[0].dims is None:
+        return []
+    numbers = result_numbers(node, [None if one is None else one.numbers for one in given])
+    if numbers is not None:
+        return [KnownTensor(numbers.shape, numbers, all(one is None or one.fixed for one in given))]
+    rule = _SHAPES.get(node.op_type, "")
+    special = _OF_SEVERAL.get(rule)
+    if special is not None:
+        return special(node, given)
+    dims = _OF_ONE.get(rule, _by_work)(node, given)
+    if dims is None or any(not 0 <= extent < _MOST_EXTENT for extent in dims):
+        return []
+    return [KnownTensor(dims, _numbers_of_shape(node, given))]
+
+
+def weight(proto: "onnx.TensorProto") -> KnownTensor:
+    """Return the known facts of a weight or a constant."""
+    dims = tuple(proto.dims)
+    if math.prod(dims) > MOST_NUMBERS or proto.data_location == proto.EXTERNAL:
+        return KnownTensor(dims, None, fixed=True)
+    try:
+        numbers: NumberArray | None = tensor_value(proto).array
+    except (ValueError, TypeError, KeyError):  # texts, or a damaged tensor
+        numbers = None
+    if numbers is not None and numbers.dtype.kind not in "biuf":
+        numbers = None
+    return KnownTensor(dims, numbers, fixed=True)
+
+
+def broadcast_shape(given: Sequence[KnownTensor | None]) -> Dims:
+    """Return the shape that results from broadcasting tensors.
+
+    Raises:
+        TypeError: A shape is unknown.
+        ValueError: They do not fit.
+    """
+    return together(*(known_dims(one) for one in given if one is not None))
+
+
+def together(*shapes: Dims) -> Dims:
+    """Return the shape that results from broadcasting shapes.
+
+    Raises:
+        ValueError: They do not fit, or have more axes than numpy has.
+    """
+    try:
+        return np.broadcast_shapes(*shapes)
+    except RuntimeError as error:
+        raise ValueError(str(error)) from error
+
+
+def _constant(node: "onnx.NodeProto") -> KnownTensor:
+    for one in node.attribute:
+        if one.type == one.TENSOR:
+            return weight(one.t)
+        listed = [*one.ints, *one.floats]
+        if listed or one.name in {"value_ints", "value_floats"}:
+            kind = np.float32 if one.name == "value_floats" else np.int64
+            numbers = np.array(listed, kind)
+            return KnownTensor(numbers.shape, numbers if numbers.size <= MOST_NUMBERS else None, fixed=True)
+        if one.name in {"value_int", "value_float"}:
+            scalar = np.array(one.i, np.int64) if one.type == one.INT else np.array(one.f, np.float32)
+            return KnownTensor((), scalar, fixed=True)
+    return NOTHING
+
+
+def _like_first(_node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    return known_dims(given[0])
+
+
+def _broadcast(_node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    return broadcast_shape(given)
+
+
+def _quantized_broadcast(_node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    return broadcast_shape((given[0], given[3]))
+
+
+def _expand(_node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    numbers = given[1].numbers if given[1] is not None else None
+    if numbers is None:
+        return None
+    return together(known_dims(given[0]), tuple(map(int, numbers.reshape(-1))))
+
+
+def _gemm(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    one, other = known_dims(given[0]), known_dims(given[1])
+    return one[1 if attribute(node, "transA", 0) else 0], other[0 if attribute(node, "transB", 0) else 1]
+
+
+def _product(_node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    one, other = known_dims(given[0]), known_dims(given[1])
+    batch = together(one[:-2], other[:-2])
+    return *batch, *one[-2:-1], *(other[-1:] if len(other) > 1 else ())
+
+
+def _space_to_depth(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    (batch, channels, *spatial), step = known_dims(given[0]), attribute(node, "blocksize", 1)
+    return batch, channels * step * step, *(extent // step for extent in spatial)
+
+
+def _depth_to_space(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    (batch, channels, *spatial), step = known_dims(given[0]), attribute(node, "blocksize", 1)
+    return batch, channels // (step * step), *(extent * step for extent in spatial)
+
+
+def _arg(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    dims, axis = list(known_dims(given[0])), attribute(node, "axis", 0)
+    dims[axis : axis + 1 or None] = [1] if attribute(node, "keepdims", 1) else []
+    return tuple(dims)
+
+
+def _by_work(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    """Return the shape by the rules for estimates, where these are exact."""
+    op = node.op_type
+    if op in _GUESSED or any(one is not None and one.numbers is None for one in _parameters(op, given)):
+        return None
+    found = by_rule(node, [None if one is None else one.size for one in given])
+    return None if found is None else found.dims
+
+
+_GUESSED = frozenset({"GatherND"})
+"""Operators for which ``harness.corpus.work`` has only an estimate."""
+
+_PARAMETERS = operators_by(lambda row: row.shape_inputs)
+"""Operator -> inputs whose numbers decide the shape of its result, if they are there."""
+
+
+def _parameters(op: str, given: Sequence[KnownTensor | None]) -> list[KnownTensor | None]:
+    indices = (1,) if op.startswith("Reduce") else _PARAMETERS.get(op, ())
+    return [given[index] for index in indices if index < len(given)]
+
+
+def _numbers_of_shape(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> NumberArray | None:
+    if node.op_type == "Shape":
+        end = attribute(node, "end", None)
+        return np.array(known_dims(given[0])[attribute(node, "start", 0) : end], np.int64)
+    if node.op_type == "Size":
+        return np.array(math.prod(known_dims(given[0])), np.int64)
+    return None
+
+
+def reshaped(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> list[int] | None:
+    """Return the shape that a ``Reshape`` requests, -1 still in it; None if unknown."""
+    wanted = attribute(node, "shape", ())
+    if not wanted:
+        target = given[1].numbers if len(given) > 1 and given[1] is not None else None
+        if target is None:
+            return None
+        wanted = tuple(map(int, target.reshape(-1).tolist()))
+    first = known_dims(given[0])
+    keeps = not attribute(node, "allowzero", 0)
+    return [first[axis] if not extent and keeps else extent for axis, extent in enumerate(wanted)]
+
+
+def _reshape(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    wanted = reshaped(node, given)
+    if wanted is None:
+        return None
+    total = math.prod(known_dims(given[0]))
+    rest = math.prod(extent for extent in wanted if extent >= 0)
+    if -1 in wanted and (not rest or total % rest):
+        return None
+    dims = tuple(total // rest if extent < 0 else extent for extent in wanted)
+    return dims if math.prod(dims) == total else None
+
+
+def sliced(
+    node: "onnx.NodeProto", given: Sequence[KnownTensor | None]
+) -> list[tuple[int, int, int, int]] | None:
+    """Return axis, start, end and step of a ``Slice``; None if unknown."""
+    parts: list[list[int]] = []
+    if attribute(node, "starts", ()):
+        parts = [list(attribute(node, name, ())) for name in ("starts", "ends", "axes", "steps")]
+    else:
+        for one in given[1:]:
+            if one is not None and one.numbers is None:
+                return None
+            parts.append([] if one is None or one.numbers is None else one.numbers.reshape(-1).tolist())
+    starts, ends, axes, steps = (*parts, [], [], [], [])[:4]
+    axes, steps = axes or [*range(len(starts))], steps or [1] * len(starts)
+    return [*zip(map(int, axes), map(int, starts), map(int, ends), map(int, steps), strict=True)]
+
+
+def _slice(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> Dims | None:
+    dims, cuts = list(known_dims(given[0])), sliced(node, given)
+    if cuts is None:
+        return None
+    for axis, start, end, step in cuts:
+        extent = dims[axis]
+        if step < 0 and end < -extent:
+            dims[axis] = len(range(extent)[start::step])
+        else:
+            dims[axis] = len(range(extent)[start:end:step])
+    return tuple(dims)
+
+
+def _split(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> list[KnownTensor]:
+    dims = known_dims(given[0])
+    axis, count = attribute(node, "axis", 0) % len(dims), len(node.output)
+    lengths = split_lengths(node, given)
+    if lengths is None:
+        step = -(-dims[axis] // count)
+        lengths = [min(step, max(0, dims[axis] - at * step)) for at in range(count)]
+    return [KnownTensor((*dims[:axis], length, *dims[axis + 1 :])) for length in lengths]
+
+
+def split_lengths(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> list[int] | None:
+    """Return the lengths that a ``Split`` requests; None if it makes equal parts."""
+    listed = attribute(node, "split", ())
+    second = given[1] if len(given) > 1 else None
+    if not listed and second is not None:
+        if second.numbers is None:
+            raise TypeError
+        listed = second.numbers.reshape(-1).tolist()
+    return [int(one) for one in listed] or None
+
+
+def _recurrence(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> list[KnownTensor]:
+    if attribute(node, "layout", 0):
+        return []
+    (sequence, batch, _), recurrent = known_dims(given[0]), known_dims(given[2])
+    state = KnownTensor((recurrent[0], batch, recurrent[-1]))
+    return [KnownTensor((sequence, recurrent[0], batch, recurrent[-1])), state, state]
+
+
+def _top_k(node: "onnx.NodeProto", given: Sequence[KnownTensor | None]) -> list[KnownTensor]:
+    dims, count = list(known_dims(given[0])), given[1]
+    if count is None or count.numbers is None:
+        return []
+    dims[attribute(node, "axis", -1)] = int(count.numbers.reshape(-1)[0])
+    return [KnownTensor(tuple(dims))] * 2
+
+
+_OF_SEVERAL: dict[str, Callable[["onnx.NodeProto", Sequence[KnownTensor | None]], list[KnownTensor]]] = {
+    "recurrence": _recurrence,
+    "split": _split,
+    "top_k": _top_k,
+}
+"""Rules of the book of operators for several results, from the first on."""
+
+_OF_ONE: dict[str, Callable[["onnx.NodeProto", Sequence[KnownTensor | None]], Dims | None]] = {
+    "arg": _arg,
+    "broadcast_shape": _broadcast,
+    "depth_to_space": _depth_to_space,
+    "expand": _expand,
+    "gemm": _gemm,
+    "like_first": _like_first,
+    "matmul": _product,
+    "quantized_broadcast": _quantized_broadcast,
+    "reshape": _reshape,
+    "scalar": lambda _node, _given: (),
+    "slice": _slice,
+    "space_to_depth": _space_to_depth,
+}
+"""Rules of the book of operators for the shape of the first result; others go by ``harness.corpus.work``."""
+
+_SHAPES = operators_by(lambda row: row.shape)
+"""Operator -> its rule."""

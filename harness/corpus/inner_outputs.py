@@ -1,0 +1,72 @@
+"""A model with inner tensors as further outputs: their values decide how the other outputs are judged."""
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from harness.corpus.case import Case
+from harness.corpus.data_sets import DataSet
+from harness.corpus.derived_models import MODEL_FILE, derive, digest_of
+from harness.corpus.model_errors import blame
+from harness.corpus.origins import ChosenFrom
+from harness.corpus.port import ValueType
+from harness.corpus.scenario_case import Inapplicable
+from harness.corpus.undefined import hidden_from
+
+if TYPE_CHECKING:
+    import onnx
+
+_FORMAT = 2
+"""Increase it when the written model changes although its source does not."""
+
+_LARGEST = 512 << 20
+"""Largest size in bytes of a model that is written again: it is held in memory several times."""
+
+
+def hidden_tensors(case: Case) -> tuple[str, ...]:
+    """Return the names of computed tensors by which positions were chosen and that are no outputs, sorted."""
+    origins = case.facts.origins.known.values()
+    chosen = {one.data for one in origins if isinstance(one, ChosenFrom) and one.computed}
+    return tuple(sorted(chosen - set(case.outputs)))
+
+
+def read_by_partials(case: Case) -> tuple[str, ...]:
+    """Return the names of inner tensors that decide whether outputs are defined, sorted."""
+    return hidden_from(case.facts.partials, [*case.outputs, *(port.name for port in case.ports)])
+
+
+def revealed_case(case: Case, names: tuple[str, ...]) -> Case | Inapplicable:
+    """Return the case with some of its tensors as further outputs; without expected outputs.
+
+    The model is written to the cache, once.
+
+    Returns:
+        Return ``Inapplicable`` if there are no names, if weights are in other files, or if the model is too
+        large.
+
+    Raises:
+        ModelError: The model is broken or missing.
+        UsageError: The cache cannot be written.
+    """
+    if not names:
+        return Inapplicable("nothing inside the model decides how its outputs are judged")
+    if case.external:
+        return Inapplicable("the weights of the model are in other files")
+    with blame(case.model_path):
+        if case.model_path.stat().st_size > _LARGEST:
+            return Inapplicable(f"the model takes more than {_LARGEST >> 20} MiB")
+
+    def make(model: "onnx.ModelProto") -> dict[str, bytes]:
+        for name in names:
+            model.graph.output.add().name = name  # onnxruntime infers its type
+        return {MODEL_FILE: model.SerializeToString()}
+
+    digest = digest_of("revealed", _FORMAT, case.digest, names)
+    return msgspec.structs.replace(
+        case,
+        model_path=derive(case, "revealed", digest, make) / MODEL_FILE,
+        outputs=(*case.outputs, *names),
+        output_types=(*case.output_types, *(ValueType(kind="tensor") for _ in names)),
+        data_sets=tuple(DataSet(name=one.name, inputs=one.inputs) for one in case.data_sets),
+        digest=digest,
+    )
