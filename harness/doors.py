@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 COMMANDS = "ep_harness.commands"
-"""Commands, each a ``harness.cli.command.Command``; ours are in ``harness.cli.commands``."""
+"""Commands, each a ``harness.cli.command_type.Command``; ours are in ``harness.cli.commands``."""
 
 SUITES = "ep_harness.suites"
 """Sources of suites, each a ``harness.corpus.suite.SuiteSource``; the name stands before a colon."""
@@ -39,14 +39,14 @@ _OWN: dict[str, dict[str, str]] = {
     SUITES: {
         "fuzz": "harness.corpus.made_suites:FUZZ",
         "generate": "harness.corpus.made_suites:GENERATE",
-        "profile": "harness.profiles.suite:SOURCE",
+        "profile": "harness.profiles.profile_suite:SOURCE",
         "zoo": "harness.corpus.made_suites:ZOO",
     },
-    FROZEN_POLICIES: {"profile": "harness.profiles.suite:frozen_policies"},
+    FROZEN_POLICIES: {"profile": "harness.profiles.profile_suite:frozen_policies"},
 }
 """Door -> name -> module and attribute, as an entry point has them."""
 
-Registered = TypeVar("Registered")
+_Registered = TypeVar("_Registered")
 
 
 class Entry(NamedTuple):
@@ -66,7 +66,7 @@ def behind(door: str) -> Mapping[str, tuple[Entry, ...]]:
     return dict(sorted({**found, **others}.items()))
 
 
-def load(door: str, name: str, kind: type[Registered]) -> Registered:
+def load_registered(door: str, name: str, kind: type[_Registered]) -> _Registered:
     """Import what is registered at a door under a name.
 
     Raises:

@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.errors import UsageError
 from harness.corpus.suites import open_model, open_suite, suite_lines
-from harness.doors import SUITES, behind, load
+from harness.doors import SUITES, behind, load_registered
 
 EXTENSION = Path(__file__).parent / "extension"
 
@@ -42,7 +42,7 @@ def test_two_distributions_with_one_name(install: Callable[..., Path]) -> None:
     install("acme", "[ep_harness.suites]\nours = acme_module:OURS\n")
     install("corp", "[ep_harness.suites]\nours = corp_module:OURS\n")
     with pytest.raises(UsageError, match=r"several packages have this name: corp 1\.0, acme 1\.0"):
-        load(SUITES, "ours", object)
+        load_registered(SUITES, "ours", object)
 
 
 def test_what_ships_is_behind_the_same_doors(install: Callable[..., Path]) -> None:

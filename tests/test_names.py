@@ -12,6 +12,7 @@ ROOT = Path(harness.__file__).parent
 ROLES = {
     "__init__": "Python's name for a package",
     "__main__": "Python's name for what `python -m` runs",
+    "command": "declares the commands of its package",
     "reference": "writes a page of docs/reference",
     "roster": "lists the models of a suite that is built by code, without building any",
 }

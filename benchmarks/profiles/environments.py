@@ -18,7 +18,7 @@ import msgspec
 from harness.core.scenario import PLAIN
 from harness.corpus.cache import ENVIRONMENT
 from harness.profiles.profile import Profile, load_profile, profile_labels
-from harness.profiles.suite import suite_name
+from harness.profiles.profile_suite import suite_name
 
 _SHOWN = ("numpy", "onnx", "ml_dtypes", "msgspec", "onnxruntime")
 

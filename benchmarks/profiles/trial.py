@@ -14,7 +14,7 @@ from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.plan import Plan
 from harness.plan.target import Target
 from harness.profiles.profile import Profile
-from harness.profiles.suite import profile_suite
+from harness.profiles.profile_suite import profile_suite
 
 Keys = Mapping[tuple[str, str], str]
 """Name of a case and its scenario -> a text."""

@@ -16,7 +16,7 @@ from onnx import helper
 from benchmarks.reference_trust.formulas import formula
 from benchmarks.reference_trust.subject import Subject, model_of
 from harness.agent.evaluate import gaps, in_wire_form
-from harness.core.compare import Comparison, compare_all
+from harness.core.compare import OutputComparison, compare_all
 from harness.core.errors import one_line
 from harness.core.tolerance import Tolerance, default_tolerance
 from harness.core.value import Sequence, Tensor, Value, from_wire, leaves, tensor
@@ -252,7 +252,7 @@ def _as_type(value: Any, of: Any) -> Any:
     return value
 
 
-def compared(names: list[str], right: Seq[Any], found: Seq[Any]) -> Comparison:
+def compared(names: list[str], right: Seq[Any], found: Seq[Any]) -> OutputComparison:
     """How an answer compares with another by the built-in table of tolerances."""
     return compare_all(named(names, right), named(names, found), table)
 

@@ -1,13 +1,13 @@
 """The command `agent-check`, for authors of agents."""
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.argument_values import count
+from harness.cli.argument_values import limit_s as limit_s_of
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import ONE_ARRAY, as_json, provider_options
-from harness.cli.values import count
-from harness.cli.values import limit_s as limit_s_of
 
 
-def _declare(options: Options) -> Run:
+def _declare(options: Options) -> RunCommand:
     command = options.many("COMMAND", "program and arguments of the agent, after --", str)
     text = "EP that the agent has to use; default: CPUExecutionProvider"
     provider = options.value("--provider", "NAME", text, str, "CPUExecutionProvider")
@@ -17,7 +17,7 @@ def _declare(options: Options) -> Run:
     large_mib = options.value("--large", "MIB", "size of the largest tensor; default: 1024", count, 1024)
     json = as_json(options, ONE_ARRAY)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.agent_check.command_agent_check import agent_check
 
         return agent_check(

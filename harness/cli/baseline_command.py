@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command, CommandGroup
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command, CommandGroup
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import RUN, target_globs
 
 
-def _declare_write(options: Options) -> Run:
+def _declare_write(options: Options) -> RunCommand:
     run_folder = options.one("RUN", RUN, Path)
     text = "in a folder the file gets a name by its class; default: baselines"
     out = options.path("--out", "FILE-OR-FOLDER", text)
     target = target_globs(options)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.baseline import write
 
         return write(given[run_folder], out=given[out], target=given[target])

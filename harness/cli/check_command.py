@@ -1,7 +1,7 @@
 """The command `check`."""
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import (
     PlaceOptions,
     ProviderSettings,
@@ -13,7 +13,7 @@ from harness.cli.shared_options import (
 )
 
 
-def _declare(options: Options) -> Run:
+def _declare(options: Options) -> RunCommand:
     what = options.one(
         "PROVIDER-or-FOLDER",
         "exact name, such as QNNExecutionProvider; or a folder of models, in which those that generate "
@@ -39,7 +39,7 @@ def _declare(options: Options) -> Run:
     report = with_report(options)
     native = native_stack(options)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         if not given[env] and given[place.place] is None:
             from harness.engine.prestarted import prestart_here
 

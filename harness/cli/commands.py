@@ -8,11 +8,11 @@ before `run` starts. A command that cannot be imported costs itself alone, in on
 import importlib
 from collections.abc import Iterator
 
-from harness.cli.command import Registered
+from harness.cli.command_type import RegisteredCommand
 from harness.core.errors import UsageError
-from harness.doors import COMMANDS, behind, load
+from harness.doors import COMMANDS, behind, load_registered
 
-OWN = {
+OWN_COMMANDS = {
     "doctor": "harness.cli.doctor_command:DOCTOR",
     "check": "harness.cli.check_command:CHECK",
     "init": "harness.cli.init_command:INIT",
@@ -44,30 +44,30 @@ OWN = {
 """Name -> where its command is, as in an entry point; in the order of `ep-harness --help`."""
 
 
-def own_command(name: str) -> Registered:
+def own_command(name: str) -> RegisteredCommand:
     """Return a command of ours. Imports its module, and that of no other command."""
-    module, _, attribute = OWN[name].partition(":")
-    command: Registered = getattr(importlib.import_module(module), attribute)
+    module, _, attribute = OWN_COMMANDS[name].partition(":")
+    command: RegisteredCommand = getattr(importlib.import_module(module), attribute)
     return command
 
 
-def own_commands() -> Iterator[Registered]:
+def own_commands() -> Iterator[RegisteredCommand]:
     """Yield our own commands."""
-    return map(own_command, OWN)
+    return map(own_command, OWN_COMMANDS)
 
 
 def foreign_names() -> tuple[str, ...]:
     """Return the names of commands that other distributions add, sorted."""
-    return tuple(name for name in behind(COMMANDS) if name not in OWN)
+    return tuple(name for name in behind(COMMANDS) if name not in OWN_COMMANDS)
 
 
-def foreign_command(name: str) -> Registered:
+def foreign_command(name: str) -> RegisteredCommand:
     """Return a command that another distribution adds.
 
     Raises:
         UsageError: It cannot be imported, is no command of this name, or two distributions have one.
     """
-    command = load(COMMANDS, name, Registered)
+    command = load_registered(COMMANDS, name, RegisteredCommand)
     if command.name != name:
         (entry,) = behind(COMMANDS)[name]
         what = f"{entry.value} of {entry.whose} has the name {command.name!r}"

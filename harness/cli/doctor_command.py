@@ -2,18 +2,18 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import ONE_ARRAY, as_json, plugins
 
 
-def _declare(options: Options) -> Run:
+def _declare(options: Options) -> RunCommand:
     text = "matrix file whose targets to start and try as well"
     matrix = options.one_or("MATRIX", text, Path, None)
     tried = plugins(options)
     json = as_json(options, f"{ONE_ARRAY}, with versions and devices")
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.engine.prestarted import prestart_here
 
         prestart_here()  # before the rest of the package is imported

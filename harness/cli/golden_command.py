@@ -2,19 +2,19 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command, CommandGroup
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command, CommandGroup
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import MATRIX, ONE_OBJECT, age_days, as_json, model_globs
 
 
-def _declare_record(options: Options) -> Run:
+def _declare_record(options: Options) -> RunCommand:
     matrix = options.one("MATRIX", MATRIX, Path)
     text = "also write models, inputs and outputs into a new folder, in ONNX's own layout"
     out = options.path("--out", "DIR", text)
     model = model_globs(options)
     json = as_json(options, ONE_OBJECT)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.golden import record
 
         return record(given[matrix], model=given[model], out=given[out], as_json=given[json])
@@ -22,7 +22,7 @@ def _declare_record(options: Options) -> Run:
     return run
 
 
-def _declare_verify(options: Options) -> Run:
+def _declare_verify(options: Options) -> RunCommand:
     text = (
         "matrix file: verify what the cache holds of its models; folder: verify what `record --out` "
         "wrote; default: the goldens shipped with this package"
@@ -36,7 +36,7 @@ def _declare_verify(options: Options) -> Run:
     model = model_globs(options)
     json = as_json(options, ONE_OBJECT)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.golden import verify
 
         return verify(
@@ -51,11 +51,11 @@ def _declare_verify(options: Options) -> Run:
     return run
 
 
-def _declare_prune(options: Options) -> Run:
+def _declare_prune(options: Options) -> RunCommand:
     older_than_days = age_days(options)
     json = as_json(options, ONE_OBJECT)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.golden import prune
 
         return prune(older_than_days=given[older_than_days], as_json=given[json])

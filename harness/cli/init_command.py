@@ -2,16 +2,16 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import plugins
 
 
-def _declare(options: Options) -> Run:
+def _declare(options: Options) -> RunCommand:
     tried = plugins(options)
     out = options.value("--out", "FILE", "default: matrix.toml", Path, Path("matrix.toml"))
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.init import init
 
         return init(given[out], plugins=given[tried])

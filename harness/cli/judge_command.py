@@ -2,17 +2,17 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 
 
-def _declare(options: Options) -> Run:
+def _declare(options: Options) -> RunCommand:
     run_folder = options.one("RUN", "run folder; it is not changed", Path)
     text = "file of [[tolerance]] entries, or a shipped one: default, polygraphy"
     policy = options.required("--policy", "FILE", text, str)
     out = options.path("--out", "DIR", "write the judged run into a new folder")
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.judge import judge
 
         return judge(given[run_folder], given[policy], given[out])

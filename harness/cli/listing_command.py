@@ -2,19 +2,19 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import MATRIX, ONE_ARRAY, SelectionOptions, as_json
 
 
-def _declare(options: Options) -> Run:
+def _declare(options: Options) -> RunCommand:
     matrix = options.one_or("MATRIX", MATRIX, Path, None)
     suites = options.flag("--suites", "show the built-in suites instead")
     json = as_json(options, ONE_ARRAY)
     count = options.flag("--count", "show only the number of cells of each target")
     selection = SelectionOptions(options)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.listing import listing
 
         return listing(

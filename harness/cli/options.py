@@ -9,30 +9,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Generic, TypeVar, cast, overload
 
-Value = TypeVar("Value")
+ArgumentValue = TypeVar("ArgumentValue")
 Value_co = TypeVar("Value_co", covariant=True)
 Default = TypeVar("Default")
 
 
 class Argument(Generic[Value_co]):
-    """A declared argument; ``Given`` has its value."""
+    """A declared argument; ``GivenArguments`` has its value."""
 
     def __init__(self, dest: str) -> None:
         self.dest = dest
 
 
-class Given:
+class GivenArguments:
     """The values of one command line."""
 
     def __init__(self, values: argparse.Namespace) -> None:
         self._values = values
 
-    def __getitem__(self, argument: Argument[Value]) -> Value:
+    def __getitem__(self, argument: Argument[ArgumentValue]) -> ArgumentValue:
         """Return the value of an argument; its default if it was not given."""
-        return cast("Value", getattr(self._values, argument.dest))
+        return cast("ArgumentValue", getattr(self._values, argument.dest))
 
 
-Run = Callable[[Given], int]
+RunCommand = Callable[[GivenArguments], int]
 """Runs a command with the values of its arguments, and returns the exit code."""
 
 
@@ -46,23 +46,25 @@ class Options:
         """Return a declarer of options that exclude each other."""
         return Options(self._container.add_mutually_exclusive_group())
 
-    def one(self, metavar: str, text: str, read: Callable[[str], Value]) -> Argument[Value]:
+    def one(self, metavar: str, text: str, read: Callable[[str], ArgumentValue]) -> Argument[ArgumentValue]:
         """Declare a positional argument; ``read`` turns its text into the value."""
         return self._add(metavar, metavar=metavar, help=text, type=read)
 
     def one_or(
-        self, metavar: str, text: str, read: Callable[[str], Value], default: Default
-    ) -> Argument[Value | Default]:
+        self, metavar: str, text: str, read: Callable[[str], ArgumentValue], default: Default
+    ) -> Argument[ArgumentValue | Default]:
         """Declare a positional argument that may be left out."""
         return self._add(metavar, metavar=metavar, help=text, type=read, nargs="?", default=default)
 
     def many(
-        self, metavar: str, text: str, read: Callable[[str], Value], least: int = 1
-    ) -> Argument[list[Value]]:
+        self, metavar: str, text: str, read: Callable[[str], ArgumentValue], least: int = 1
+    ) -> Argument[list[ArgumentValue]]:
         """Declare a positional argument that is given once or more; with ``least=0``, maybe not at all."""
         return self._add(metavar, metavar=metavar, help=text, type=read, nargs="+" if least else "*")
 
-    def required(self, name: str, metavar: str, text: str, read: Callable[[str], Value]) -> Argument[Value]:
+    def required(
+        self, name: str, metavar: str, text: str, read: Callable[[str], ArgumentValue]
+    ) -> Argument[ArgumentValue]:
         """Declare an option that has to be given."""
         return self._add(name, metavar=metavar, help=text, type=read, required=True)
 
@@ -72,14 +74,14 @@ class Options:
         name: str,
         metavar: str,
         text: str,
-        read: Callable[[str], Value],
+        read: Callable[[str], ArgumentValue],
         *,
-        into: "Argument[Value | None] | None" = None,
-    ) -> Argument[Value | None]: ...
+        into: "Argument[ArgumentValue | None] | None" = None,
+    ) -> Argument[ArgumentValue | None]: ...
     @overload
     def value(
-        self, name: str, metavar: str, text: str, read: Callable[[str], Value], default: Default
-    ) -> Argument[Value | Default]: ...
+        self, name: str, metavar: str, text: str, read: Callable[[str], ArgumentValue], default: Default
+    ) -> Argument[ArgumentValue | Default]: ...
     def value(
         self,
         name: str,
@@ -94,14 +96,14 @@ class Options:
         return self._add(name, into, metavar=metavar, help=text, type=read, default=default)
 
     def values(
-        self, name: str, metavar: str, text: str, read: Callable[[str], Value]
-    ) -> Argument[Sequence[Value]]:
+        self, name: str, metavar: str, text: str, read: Callable[[str], ArgumentValue]
+    ) -> Argument[Sequence[ArgumentValue]]:
         """Declare an option with one or more values; empty if it is not given."""
         return self._add(name, metavar=metavar, help=text, type=read, nargs="+", default=())
 
     def repeated(
-        self, name: str, metavar: str, text: str, read: Callable[[str], Value]
-    ) -> Argument[list[Value]]:
+        self, name: str, metavar: str, text: str, read: Callable[[str], ArgumentValue]
+    ) -> Argument[list[ArgumentValue]]:
         """Declare an option that may be repeated; empty if it is not given."""
         return self._add(name, metavar=metavar, help=text, type=read, action="append", default=[])
 
@@ -121,11 +123,11 @@ class Options:
         self,
         name: str,
         text: str,
-        value: Value,
+        value: ArgumentValue,
         default: Default,
         *,
-        into: "Argument[Value | Default] | None" = None,
-    ) -> Argument[Value | Default]:
+        into: "Argument[ArgumentValue | Default] | None" = None,
+    ) -> Argument[ArgumentValue | Default]:
         """Declare an option without a value that stands for one. ``into`` is an option that it stands for."""
         return self._add(name, into, help=text, action="store_const", const=value, default=default)
 

@@ -5,8 +5,8 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from harness import __version__
-from harness.cli.command import Aim, Registered, run_parsed
-from harness.cli.commands import OWN, foreign_command, foreign_names, own_command, own_commands
+from harness.cli.command_type import Aim, RegisteredCommand, run_parsed
+from harness.cli.commands import OWN_COMMANDS, foreign_command, foreign_names, own_command, own_commands
 from harness.core.errors import UsageError, one_line
 from harness.core.visible_text import visible
 
@@ -39,7 +39,7 @@ def parser_for(arguments: Sequence[str]) -> argparse.ArgumentParser:
         UsageError: The command is one of another distribution, and cannot be used.
     """
     name = arguments[0] if arguments else ""
-    if name in OWN:
+    if name in OWN_COMMANDS:
         return _parser([own_command(name)])
     if name and not name.startswith("-") and name in foreign_names():
         return _parser([foreign_command(name)])
@@ -61,7 +61,7 @@ def full_parser() -> argparse.ArgumentParser:
 class _Root(argparse.ArgumentParser):
     """The parser whose help names the commands by what one wants."""
 
-    commands: Sequence[Registered] = ()
+    commands: Sequence[RegisteredCommand] = ()
     broken: Sequence[str] = ()
 
     def format_help(self) -> str:
@@ -78,13 +78,13 @@ class _Root(argparse.ArgumentParser):
         return "\n".join([*lines, "", self.epilog or "", ""])
 
 
-def _names(title: str, commands: Iterable[Registered]) -> list[str]:
+def _names(title: str, commands: Iterable[RegisteredCommand]) -> list[str]:
     indent = max(map(len, _AIMS.values())) + 1
     names = ", ".join(one.name for one in commands)
     return textwrap.wrap(names, _WIDTH, initial_indent=f"{title:<{indent}}", subsequent_indent=" " * indent)
 
 
-def _parser(commands: Sequence[Registered], broken: Sequence[str] = ()) -> argparse.ArgumentParser:
+def _parser(commands: Sequence[RegisteredCommand], broken: Sequence[str] = ()) -> argparse.ArgumentParser:
     root = _Root(
         prog="ep-harness",
         description="Does this model, on this execution provider (EP), give the right answer, and did the "

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command
-from harness.cli.options import Argument, Given, Options, Run
+from harness.cli.command_type import Command
+from harness.cli.options import Argument, GivenArguments, Options, RunCommand
 from harness.cli.shared_options import ONE_OBJECT, RUN, as_json, store_folder
 
 
-def _declare_report(options: Options) -> Run:
+def _declare_report(options: Options) -> RunCommand:
     runs = options.many("RUN", RUN, Path)
     out = options.required("--out", "DIR", "folder of the report", Path)
     text = "html (default), markdown, csv, json, junit, badge; separate several with commas"
@@ -22,7 +22,7 @@ def _declare_report(options: Options) -> Run:
     )
     store = store_folder(options)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.results import report
 
         return report(
@@ -49,13 +49,13 @@ class _TwoRuns:
         self.earlier = options.values("--earlier", "RUN", text, Path)
 
 
-def _declare_diff(options: Options) -> Run:
+def _declare_diff(options: Options) -> RunCommand:
     runs = _TwoRuns(options)
     how = options.either()
     style: Argument[str] = how.choice("--format", ("text", "markdown", "github"), "default: text", "text")
     json = as_json(how, ONE_OBJECT)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.results import diff
 
         return diff(
@@ -69,7 +69,7 @@ def _declare_diff(options: Options) -> Run:
     return run
 
 
-def _declare_gate(options: Options) -> Run:
+def _declare_gate(options: Options) -> RunCommand:
     runs = _TwoRuns(options)
     policy = options.path("--policy", "FILE", "TOML; default: nothing may get worse")
     text = "least share of a task's answers that agree, such as 0.98, in every cell that has some"
@@ -78,7 +78,7 @@ def _declare_gate(options: Options) -> Run:
     github = how.flag("--github", "print annotations, as on GitHub's runners by default")
     json = as_json(how, ONE_OBJECT)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.results import gate
 
         return gate(

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.argument_values import duration_s
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import MATRIX, SelectionOptions, baselines, native_stack, with_report
-from harness.cli.values import duration_s
 
 
-def _declare(options: Options) -> Run:
+def _declare(options: Options) -> RunCommand:
     matrix = options.one("MATRIX", MATRIX, Path)
     text = "after the last cell, explain failing ones for 10 minutes at most"
     triage_budget_s = options.constant("--triage", text, 600.0, None)
@@ -22,7 +22,7 @@ def _declare(options: Options) -> Run:
     report = with_report(options)
     native = native_stack(options)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.engine.prestarted import prestart
 
         prestart(given[matrix])  # before the rest of the package is imported

@@ -1,14 +1,14 @@
 """The commands of `runtime`."""
 
-from harness.cli.command import Command, CommandGroup
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command, CommandGroup
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import ONE_ARRAY, age_days, as_json
 
 
-def _declare_list(options: Options) -> Run:
+def _declare_list(options: Options) -> RunCommand:
     json = as_json(options, ONE_ARRAY)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.runtime import list_runtimes
 
         return list_runtimes(as_json=given[json])
@@ -16,7 +16,7 @@ def _declare_list(options: Options) -> Run:
     return run
 
 
-def _declare_build(options: Options) -> Run:
+def _declare_build(options: Options) -> RunCommand:
     text = (
         "matrix files (*.toml): build the runtimes of their targets; requirements of packages: build one "
         "runtime of all of them"
@@ -24,7 +24,7 @@ def _declare_build(options: Options) -> Run:
     what = options.many("MATRIX|PACKAGE", text, str)
     python = options.value("--python", "VERSION", "Python for the requirements, such as 3.11", str)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.runtime import build_runtimes
 
         return build_runtimes(given[what], python=given[python])
@@ -32,10 +32,10 @@ def _declare_build(options: Options) -> Run:
     return run
 
 
-def _declare_prune(options: Options) -> Run:
+def _declare_prune(options: Options) -> RunCommand:
     older_than_days = age_days(options)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.cli.runtime import prune_runtimes
 
         return prune_runtimes(older_than_days=given[older_than_days])

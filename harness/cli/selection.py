@@ -9,7 +9,7 @@ import msgspec
 
 from harness.cli.output import notify
 from harness.core.errors import UsageError
-from harness.doors import SCHEDULERS, behind, load
+from harness.doors import SCHEDULERS, behind, load_registered
 from harness.engine.prepare import RunnablePlan, make_plan
 from harness.plan.auto_shard import COUNTERS, Counter, auto_shard
 from harness.plan.matrix import read_matrix
@@ -86,6 +86,6 @@ def _counters() -> Iterator[Counter]:
     """Yield the schedulers that other distributions add; one that is broken is told and left out."""
     for name in behind(SCHEDULERS):
         try:
-            yield load(SCHEDULERS, name, Counter)
+            yield load_registered(SCHEDULERS, name, Counter)
         except UsageError as error:
             notify(str(error))

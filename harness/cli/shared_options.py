@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from harness.cli.options import Argument, Given, Options
-from harness.cli.values import days
+from harness.cli.argument_values import days
+from harness.cli.options import Argument, GivenArguments, Options
 
 if TYPE_CHECKING:
     from harness.cli.selection import Selected
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 MATRIX = "matrix file (TOML); `ep-harness init` writes one"
 RUN = "run folder, or a folder of run folders, which count as one"
-RUNS = "folder of successive runs, each a run folder or a folder of its shards"
+RUN_FOLDERS = "folder of successive runs, each a run folder or a folder of its shards"
 ONE_OBJECT = "print one JSON object"
 ONE_ARRAY = "print one JSON array"
 
@@ -94,7 +94,7 @@ class SelectionOptions:
         text = "with --shard: an earlier run, to make shares equally long"
         self.durations = options.path("--durations", "RUN", text)
 
-    def selected(self, given: Given, known: Argument[list[Path]] | None = None) -> "Selected":
+    def selected(self, given: GivenArguments, known: Argument[list[Path]] | None = None) -> "Selected":
         """Return what was given, with the baselines of ``--baseline``, as arguments of a function."""
         return {
             "target": given[self.target],
@@ -131,7 +131,7 @@ class ProviderSettings:
 
     def request(
         self,
-        given: Given,
+        given: GivenArguments,
         provider: str,
         models: "Tested | None" = None,
         *,

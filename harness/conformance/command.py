@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.cli.command import Command, CommandGroup
-from harness.cli.options import Argument, Given, Options, Run
+from harness.cli.argument_values import seed as seed_of
+from harness.cli.argument_values import share as share_of
+from harness.cli.command_type import Command, CommandGroup
+from harness.cli.options import Argument, GivenArguments, Options, RunCommand
 from harness.cli.shared_options import ONE_ARRAY, ONE_OBJECT, PlaceOptions, ProviderSettings, as_json
-from harness.cli.values import seed as seed_of
-from harness.cli.values import share as share_of
 
 if TYPE_CHECKING:
     from harness.conformance.command_conform import Asked
@@ -25,7 +25,7 @@ class _TargetSettings:
         self._settings = ProviderSettings(options)
         self._place = PlaceOptions(options, "{}")
 
-    def asked(self, given: Given, profile: str, provider: str) -> "Asked":
+    def asked(self, given: GivenArguments, profile: str, provider: str) -> "Asked":
         """Return the target that a profile is to run on."""
         from harness.conformance.command_conform import Asked
 
@@ -41,7 +41,7 @@ class _TargetSettings:
         )
 
 
-def _declare_conform(options: Options) -> Run:
+def _declare_conform(options: Options) -> RunCommand:
     profile = options.required("--profile", "NAME@N", "such as cnn@1; `ep-harness profiles list`", str)
     provider = options.required("--target", "PROVIDER", _PROVIDER, str)
     target = _TargetSettings(options)
@@ -56,7 +56,7 @@ def _declare_conform(options: Options) -> Run:
     by_sigstore = signature.flag("--sigstore", "sign by sigstore; needs a network")
     out = options.path("--out", "DIR", "default: runs/conform-<profile>-<target>-<time>")
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         import msgspec
 
         from harness.conformance.command_conform import conform
@@ -76,7 +76,7 @@ def _declare_conform(options: Options) -> Run:
     return run
 
 
-def _declare_verify(options: Options) -> Run:
+def _declare_verify(options: Options) -> RunCommand:
     text = "folder or zip of a submission, or a folder of submissions; several are compared for copies"
     submissions = options.many("SUBMISSION", text, Path)
     signers = options.path("--signers", "FILE", "allowed signers, as ssh-keygen reads them")
@@ -88,7 +88,7 @@ def _declare_verify(options: Options) -> Run:
     target = _TargetSettings(options)
     json = as_json(options, ONE_ARRAY)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.conformance.command_verify import verify
 
         named = given[provider]
@@ -105,10 +105,10 @@ def _declare_verify(options: Options) -> Run:
     return run
 
 
-def _declare_list(options: Options) -> Run:
+def _declare_list(options: Options) -> RunCommand:
     json = as_json(options, ONE_ARRAY)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.conformance.command_profiles import list_profiles
 
         return list_profiles(as_json=given[json])
@@ -116,23 +116,23 @@ def _declare_list(options: Options) -> Run:
     return run
 
 
-def _declare_show(options: Options) -> Run:
+def _declare_show(options: Options) -> RunCommand:
     label = options.one("PROFILE", _LABEL, str)
     json = as_json(options, ONE_OBJECT)
 
-    def run(given: Given) -> int:
-        from harness.conformance.command_profiles import show
+    def run(given: GivenArguments) -> int:
+        from harness.conformance.command_profiles import show_profile
 
-        return show(given[label], as_json=given[json])
+        return show_profile(given[label], as_json=given[json])
 
     return run
 
 
-def _declare_export(options: Options) -> Run:
+def _declare_export(options: Options) -> RunCommand:
     label = options.one("PROFILE", _LABEL, str)
     out = options.required("--out", "FILE", "a new file", Path)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.conformance.command_profiles import export
 
         return export(given[label], out=given[out])

@@ -10,13 +10,13 @@ from harness.cli.output import print_lines
 from harness.cli.run import run
 from harness.cli.targets import ProviderRequest
 from harness.conformance.command_conform_matrix import (
-    Wanted,
+    ConformOptions,
     wanted_here,
     wanted_of_matrix,
     wanted_of_request,
     write_matrix,
 )
-from harness.conformance.command_conform_text import summary, verified
+from harness.conformance.command_conform_text import conform_summary, verified
 from harness.conformance.level import case_label
 from harness.conformance.submission import Level
 from harness.conformance.submit import (
@@ -42,7 +42,7 @@ from harness.core.reading import MOST_SETTINGS, read_regular
 from harness.core.record import decode_record
 from harness.core.run_info import RunInfo
 from harness.profiles.profile import Profile, load_profile
-from harness.profiles.suite import open_profile
+from harness.profiles.profile_suite import open_profile
 from harness.run.run_folder import RECORDS, default_folder
 
 
@@ -95,7 +95,7 @@ def conform(asked: Asked, *, out: Path | None) -> int:
     finally:
         write_submission(submission, folder)  # a result is kept even if it cannot be signed
     outcome = verified(folder)
-    print_lines(["", *summary(submission, folder, outcome, now.date())])
+    print_lines(["", *conform_summary(submission, folder, outcome, now.date())])
     if code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or outcome.startswith(FindingWeight.REFUSED):
         return EXIT_INCOMPLETE
     return EXIT_OK if submission.result.level is Level.CONFORMANT else EXIT_UNEXPECTED
@@ -142,7 +142,7 @@ def _words(asked: Asked) -> Iterator[str]:
         yield from ("--claim", each)
 
 
-def wanted_of(asked: Asked) -> Wanted:
+def wanted_of(asked: Asked) -> ConformOptions:
     """Return the requested target."""
     has_settings = any((asked.plugin, asked.options, asked.device, asked.place, asked.software_gpu))
     if asked.matrix is not None:
@@ -153,7 +153,7 @@ def wanted_of(asked: Asked) -> Wanted:
     return wanted_of_request(asked) if has_settings else wanted_here(asked)
 
 
-def finished_run(wanted: Wanted, folder: Path, told: Sequence[str]) -> ProfileRun:
+def finished_run(wanted: ConformOptions, folder: Path, told: Sequence[str]) -> ProfileRun:
     """Return a run with its records, whether or not it came to its end."""
     info = msgspec.json.decode((folder / "run.json").read_bytes(), type=RunInfo)
     lines = (folder / RECORDS).read_bytes().splitlines()

@@ -21,7 +21,7 @@ _WRITTEN = ("name", "provider", "axes", "required")
 """Keys of a target that are not copied: a profile has its own axes."""
 
 
-class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+class ConformOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The target of a conformance run.
 
     Attributes:
@@ -33,18 +33,18 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...]
 
 
-def wanted_of_request(request: ProviderRequest) -> Wanted:
+def wanted_of_request(request: ProviderRequest) -> ConformOptions:
     """Return the target of a provider named on the command line."""
     request = in_its_place(request)
     text = request.matrix_text()
-    return Wanted(
+    return ConformOptions(
         name=request.name,
         provider=request.provider,
         lines=tuple(text[text.index("[[target]]") :].rstrip().splitlines()),
     )
 
 
-def wanted_of_matrix(name: str, file: Path) -> Wanted:
+def wanted_of_matrix(name: str, file: Path) -> ConformOptions:
     """Return a target of a matrix file, without its axes: a profile has its own."""
     targets = {target.name: target for target in read_matrix(file).targets}
     if name not in targets:
@@ -53,10 +53,10 @@ def wanted_of_matrix(name: str, file: Path) -> Wanted:
     if target.places is not None:
         hint = "name a target with one runtime: all cases of a submission are of one device"
         raise UsageError.at("--target", f"{name!r} has several places", hint)
-    return Wanted(name=name, provider=target.provider[0], lines=tuple(_target_lines(target)))
+    return ConformOptions(name=name, provider=target.provider[0], lines=tuple(_target_lines(target)))
 
 
-def wanted_here(request: ProviderRequest) -> Wanted:
+def wanted_here(request: ProviderRequest) -> ConformOptions:
     """Return a provider with the settings with which it computes something here, as `doctor` finds them.
 
     If it computes nothing, return it unchanged: the run then reports why.
@@ -99,7 +99,7 @@ def _changed(struct: msgspec.Struct) -> dict[str, Any]:
     return plain
 
 
-def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -> str:
+def matrix_text(profile: Profile, wanted: ConformOptions, without: Sequence[str] = ()) -> str:
     """Return the matrix for exactly the cases of a profile, or some of them, on a target.
 
     ``without`` are models of the archive that none of these cases uses.
@@ -114,7 +114,7 @@ def matrix_text(profile: Profile, wanted: Wanted, without: Sequence[str] = ()) -
     return "\n".join([*lines, *wanted.lines, ""])
 
 
-def write_matrix(profile: Profile, wanted: Wanted, folder: Path, without: Sequence[str] = ()) -> Path:
+def write_matrix(profile: Profile, wanted: ConformOptions, folder: Path, without: Sequence[str] = ()) -> Path:
     """Write the matrix of a run, after a check of it; arguments as for ``matrix_text``."""
     content, file = matrix_text(profile, wanted, without), folder / "matrix.toml"
     with naming_arguments(file):

@@ -38,7 +38,7 @@ def verified(folder: Path) -> str:
     return f"{found.outcome}: {reasons[0]}{more}" if reasons else found.outcome
 
 
-def summary(submission: Submission, folder: Path, outcome: str, today: dt.date) -> Iterator[str]:
+def conform_summary(submission: Submission, folder: Path, outcome: str, today: dt.date) -> Iterator[str]:
     """Yield the last lines of the command, in 80 columns except for paths.
 
     ``outcome`` is from ``verified``.

@@ -10,7 +10,7 @@ from harness.conformance.level import case_label
 from harness.core.errors import EXIT_OK, UsageError, one_line
 from harness.core.writing import write_new
 from harness.profiles.profile import Profile, load_profile, profile_labels, profiles_folder
-from harness.profiles.suite import checked_files
+from harness.profiles.profile_suite import checked_files
 
 
 def list_profiles(*, as_json: bool) -> int:
@@ -22,7 +22,7 @@ def list_profiles(*, as_json: bool) -> int:
     return EXIT_OK
 
 
-def show(label: str, *, as_json: bool) -> int:
+def show_profile(label: str, *, as_json: bool) -> int:
     """Print one profile with its cases."""
     profile = load_profile(label)
     counts = Counter(case.feature for case in profile.cases)

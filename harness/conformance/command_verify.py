@@ -37,9 +37,11 @@ def verify(
         raise UsageError(*(Problem(where=str(path), what="there is no such submission") for path in missing))
     done = verify_all([*_each(submissions)], signers=signers)
     if share is not None and target is not None:
-        from harness.conformance.command_verify_rerun import rerun  # an engine takes 0.2 s to import
+        from harness.conformance.command_verify_rerun import (
+            rerun_submission,  # an engine takes 0.2 s to import
+        )
 
-        done = tuple(rerun(one, share, seed, target) for one in done)
+        done = tuple(rerun_submission(one, share, seed, target) for one in done)
     if markdown is not None:
         with writing(markdown, hint=""):
             write_aside(markdown, markdown_of(done))

@@ -11,7 +11,7 @@ import msgspec
 
 from harness.cli.run import run
 from harness.conformance.command_conform import Asked, finished_run, wanted_of
-from harness.conformance.command_conform_matrix import Wanted, write_matrix
+from harness.conformance.command_conform_matrix import ConformOptions, write_matrix
 from harness.conformance.submission import STATEMENT
 from harness.conformance.submission_scrub import scrubbed
 from harness.conformance.submit import ProfileRun
@@ -23,7 +23,7 @@ from harness.conformance.verify.verification import Verification
 from harness.profiles.profile import Profile, load_profile, profiles_folder
 
 
-def rerun(done: Verification, share: float, seed: int | None, target: Asked) -> Verification:
+def rerun_submission(done: Verification, share: float, seed: int | None, target: Asked) -> Verification:
     """Run a share of a submission's cases on a target, and return the verification with what that shows.
 
     A refused submission is left as it is: nothing is run for it. Without a seed, the cases are drawn so that
@@ -47,7 +47,7 @@ def rerun(done: Verification, share: float, seed: int | None, target: Asked) -> 
     return _with(done, rerun_findings(profile, frozen, done.records, finished.records, other, seed))
 
 
-def _run(profile: Profile, drawn: Profile, wanted: Wanted, folder: Path) -> ProfileRun:
+def _run(profile: Profile, drawn: Profile, wanted: ConformOptions, folder: Path) -> ProfileRun:
     models = {case.name for case in drawn.cases}
     without = sorted({case.name for case in profile.cases} - models)
     file = write_matrix(drawn, wanted, folder, without)

@@ -9,7 +9,7 @@ from harness.core.facts import CPU_PROVIDER
 from harness.core.scenario import PLAIN
 from harness.plan.matrix import Matrix, matrix_from
 from harness.profiles.profile import Profile
-from harness.profiles.suite import PROFILE, suite_name
+from harness.profiles.profile_suite import PROFILE, suite_name
 
 
 def profile_table(profile: Profile, without: Collection[str] = ()) -> dict[str, Any]:

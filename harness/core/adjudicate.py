@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Literal
 
-from harness.core.compare import Comparison
+from harness.core.compare import OutputComparison
 from harness.core.metrics import OutputFigures, measure_error
 from harness.core.output_metrics import OutputMetrics, relative_error
 from harness.core.reference_answer import Adjudication, ReferenceDistance
@@ -38,7 +38,9 @@ def failed_only(
     return tuple(row for row in adjudications if row.output in failed)
 
 
-def reference_distances(comparison: Comparison, outputs: Collection[str]) -> tuple[ReferenceDistance, ...]:
+def reference_distances(
+    comparison: OutputComparison, outputs: Collection[str]
+) -> tuple[ReferenceDistance, ...]:
     """Return the rows of some outputs as a record keeps them for a reference."""
     return tuple(
         ReferenceDistance(**{field: getattr(row, field) for field in _KEPT})
@@ -47,7 +49,7 @@ def reference_distances(comparison: Comparison, outputs: Collection[str]) -> tup
     )
 
 
-def beyond_uncertainty(doubt: Comparison, *errors: Comparison) -> tuple[str, ...]:
+def beyond_uncertainty(doubt: OutputComparison, *errors: OutputComparison) -> tuple[str, ...]:
     """Return the outputs in which the EP's error is beyond what the golden's uncertainty explains.
 
     An infinite error is always beyond it; an infinite uncertainty explains any error. ``doubt`` compares the

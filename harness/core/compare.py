@@ -39,7 +39,7 @@ from harness.core.value import STRING, Map, Sequence, Tensor, Value
 from harness.core.verdict import Verdict
 
 
-class Comparison(msgspec.Struct, frozen=True, kw_only=True):
+class OutputComparison(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a comparison.
 
     Attributes:
@@ -65,7 +65,7 @@ def compare_all(
     kinds: Mapping[str, OutputKind] = ONLY_NUMBERS,
     noise: NoiseRule | None = None,
     policy: Policy | None = None,
-) -> Comparison:
+) -> OutputComparison:
     """Compare all outputs of a model by name; their order does not matter.
 
     Outputs whose elements have no order are sorted as the golden is. An output that is missing, or that the
@@ -92,7 +92,7 @@ def compare_all(
     return compared(rows, policy or tolerance_for)
 
 
-def compare(
+def compare_outputs(
     name: str,
     golden: Value,
     actual: Value,
@@ -100,7 +100,7 @@ def compare(
     output_kind: OutputKind | None = None,
     noise: NoiseRule | None = None,
     policy: Policy | None = None,
-) -> Comparison:
+) -> OutputComparison:
     """Compare one output with its golden.
 
     Values are not compared if the shapes differ. If the element types differ, they are compared in float64
@@ -115,7 +115,7 @@ def compare(
 
 def compared(
     rows: Iterable[tuple[OutputMetrics, ...]], by: Policy | ToleranceFor, noun: str = "outputs"
-) -> Comparison:
+) -> OutputComparison:
     """Judge the rows of a comparison: for each output the rows of its leaves.
 
     A policy judges them, or the tolerances that they were measured with; messages call the results by the
@@ -131,7 +131,7 @@ def compared(
         found.append(first if fault is None else msgspec.structs.replace(first, fault=fault[0], why=fault[1]))
     wrong = worst(found, noun)
     verdict, message = wrong or (None, "")
-    return Comparison(verdict=verdict, message=message, outputs=tuple(outputs))
+    return OutputComparison(verdict=verdict, message=message, outputs=tuple(outputs))
 
 
 def _own_policy(row: OutputMetrics, tolerance_for: ToleranceFor) -> Policy:

@@ -12,7 +12,7 @@ import msgspec
 
 from harness.core import wording
 from harness.core.adjudicate import UNCERTAINTY_FACTOR, failed_only
-from harness.core.compare import Comparison
+from harness.core.compare import OutputComparison
 from harness.core.judgement import OutputJudgement
 from harness.core.output_metrics import LOST, OutputMetrics
 from harness.core.reference_answer import EXPECTED, REFERENCE, Adjudication, Reference
@@ -59,7 +59,7 @@ class AgainstReference(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_golden(
-    compared: Comparison, references: Sequence[Reference], adjudications: Sequence[Adjudication]
+    compared: OutputComparison, references: Sequence[Reference], adjudications: Sequence[Adjudication]
 ) -> GoldenCheck:
     """Decide whether references dispute the golden of a failed result.
 

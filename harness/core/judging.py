@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
-from harness.core.compare import Comparison
+from harness.core.compare import OutputComparison
 from harness.core.dispute import AgainstReference, GoldenCheck, Resolution, check_golden, resolve
 from harness.core.facts import COMPUTES_IN, UNREPEATABLE, Facts
 from harness.core.judge_output import judge_row, judge_rows, worst
@@ -198,7 +198,7 @@ def _golden_check(judging: Judging) -> GoldenCheck:
         )
         for reference in check.references
     )
-    failed = Comparison(verdict=fault[0], message="", outputs=tuple(one.row for one in judging.outputs))
+    failed = OutputComparison(verdict=fault[0], message="", outputs=tuple(one.row for one in judging.outputs))
     return check_golden(failed, references, check.adjudication)
 
 

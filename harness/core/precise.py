@@ -7,8 +7,8 @@ The CPU EP's error is the cost of the precision for this model. So it is the mea
 
 An output agrees if one of these holds:
 
-* its elements are within the tolerance of the golden, and its error is at most ``FAR_FROM_CPU`` times the cost of the
-  precision: a tolerance that is wide compared with small values would pass anything;
+* its elements are within the tolerance of the golden, and its error is at most ``FAR_FROM_CPU`` times the cost
+  of the precision: a tolerance that is wide compared with small values would pass anything;
 * the same relative to the CPU EP's own answer;
 * its error, and its distance from the CPU EP's own answer, are at most ``LIMITS`` times the CPU EP's error,
   and no element is further off than twice that multiple of the CPU EP's worst.
@@ -25,7 +25,7 @@ import msgspec
 import numpy as np
 
 from harness.core import wording
-from harness.core.compare import ONLY_NUMBERS, Comparison, compare, compare_all, compared
+from harness.core.compare import ONLY_NUMBERS, OutputComparison, compare_all, compare_outputs, compared
 from harness.core.judge_output import FAR_FROM_CPU
 from harness.core.metrics import BLOCK, special_codes, widen
 from harness.core.output_kind import OutputKind
@@ -87,7 +87,7 @@ def judge_precision(
     tolerance_for: ToleranceFor,
     precision: str,
     kinds: Mapping[str, OutputKind] = ONLY_NUMBERS,
-) -> Comparison:
+) -> OutputComparison:
     """Compare the outputs of a converted model.
 
     Args:
@@ -117,7 +117,7 @@ def judge_precision(
     for name, answer in answers.items():
         output_kind = kinds.get(name)
         if isinstance(output_kind, Distribution):
-            drawn = compare(name, answer, results[name], tolerance_for, output_kind)
+            drawn = compare_outputs(name, answer, results[name], tolerance_for, output_kind)
             rows.append(tuple(_unmeasured(row, "it is drawn at random") for row in drawn.outputs))
         else:
             rows += [(row,) for row in measure.output(name, answer, owns.get(name), results[name])]
@@ -151,16 +151,16 @@ class _Measure:
 
     def direct(self, name: str, golden: Value, actual: Value) -> OutputMetrics:
         """Return the row of one leaf against its golden."""
-        return compare(name, golden, actual, self.tolerance_for).outputs[0]
+        return compare_outputs(name, golden, actual, self.tolerance_for).outputs[0]
 
     def other_form(
         self, name: str, golden: Value, own: Value, actual: Value, *, own_differs: bool
     ) -> tuple[OutputMetrics, ...]:
         """Compare an output of another shape; the shape may depend on values, as with NonZero."""
-        direct = compare(name, golden, actual, self.tolerance_for)
+        direct = compare_outputs(name, golden, actual, self.tolerance_for)
         if own is None or not own_differs:
             return direct.outputs
-        by_own = compare(name, own, actual, self.tolerance_for)
+        by_own = compare_outputs(name, own, actual, self.tolerance_for)
         if by_own.verdict is None:
             return by_own.outputs
         message = _cannot_judge(name, "its shape changes on the CPU EP, too")

@@ -49,7 +49,7 @@ class Work(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def operations(self) -> float:
-        """All together: a moved byte counts as much as a multiply-add, and a node as ``NODE_OPERATIONS`` of them."""
+        """All together: a moved byte counts as a multiply-add, and a node as ``NODE_OPERATIONS`` of them."""
         return self.multiply_adds + self.nbytes + NODE_OPERATIONS * self.nodes
 
 

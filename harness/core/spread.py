@@ -103,8 +103,8 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
             of float64 of the leaf's shape, in the unit of the output. A leaf without a spread is no float,
             changes its shape under noise, is lost in it, or differs from the golden even without noise.
         lost: For each data set: leaf -> the fraction that noise at amplitude 1 destroys, for leaves of any
-            type that lose more than half; see ``harness.core.rounding_loss``. Empty in spreads that were computed
-            without it.
+            type that lose more than half; see ``harness.core.rounding_loss``. Empty in spreads that were
+            computed without it.
         moved: For each data set: leaf of integers or booleans -> how noise moves its elements; see
             ``harness.core.noise_moves``. Empty likewise.
     """

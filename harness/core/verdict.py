@@ -20,8 +20,8 @@ class Family(StrEnum):
 class Verdict(StrEnum):
     """A verdict of a cell: one word, with its family and a one-line meaning.
 
-    Among several faulty outputs the first member decides, see ``harness.core.judge_output.worst``. The rules of a
-    cell have their own order: ``harness.core.rules.RULES``.
+    Among several faulty outputs the first member decides, see ``harness.core.judge_output.worst``. The rules
+    of a cell have their own order: ``harness.core.rules.RULES``.
     """
 
     family: Family

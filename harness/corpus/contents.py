@@ -12,7 +12,7 @@ from harness.corpus.attempts import ValueRange
 from harness.corpus.element_types import is_floating, limits_of
 from harness.corpus.open_sizes import dimension_size
 from harness.corpus.port import Port
-from harness.operators.values import Domain, Extent
+from harness.operators.value_domains import Domain, Extent
 
 
 class Range(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from harness.corpus.nodes import bodies, domain_of, number_of, operator_name
 from harness.corpus.open_sizes import axis_name
 from harness.corpus.port import model_text
 from harness.operators.book import find_operator, operators_with
-from harness.operators.values import Domain, Extents
+from harness.operators.value_domains import Domain, Extents
 
 if TYPE_CHECKING:
     import onnx

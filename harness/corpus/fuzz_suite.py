@@ -73,7 +73,7 @@ def fuzz_name(seed: int, number: int) -> str:
     return f"{number:06d}-{choice_of(seed, number).name}"
 
 
-def number_of(name: str) -> int:
+def model_number(name: str) -> int:
     """Return the number in the name of a model."""
     return int(name.partition("-")[0])
 
@@ -86,7 +86,7 @@ def fuzz_maker(seed: int, operator_tests: Callable[[], Path]) -> Callable[[str, 
     """
 
     def make(name: str, folder: Path) -> None:
-        number = number_of(name)
+        number = model_number(name)
         if is_graph(number):
             write_graph(number, _graph_draws(seed), folder, operator_tests)
         else:

@@ -7,7 +7,7 @@ import msgspec
 
 from harness.corpus.nodes import number_of
 from harness.corpus.protos import few_numbers
-from harness.operators.values import Extent, Extents
+from harness.operators.value_domains import Extent, Extents
 
 if TYPE_CHECKING:
     import onnx

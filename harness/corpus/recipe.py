@@ -24,7 +24,7 @@ from harness.corpus.open_sizes import axis_name, completed, dimension_size, open
 from harness.corpus.port import Port, ValueType
 from harness.corpus.recipes.recipe_parts import FromRecipe, by_recipe
 from harness.corpus.symbols import free_symbols
-from harness.operators.values import Domain
+from harness.operators.value_domains import Domain
 
 if TYPE_CHECKING:
     import onnx

@@ -23,12 +23,12 @@ from harness.corpus.suite import (
     suites_cache,
     versions,
 )
-from harness.doors import SUITES, behind, load
+from harness.doors import SUITES, behind, load_registered
 
 
 def suite_lines() -> dict[str, str]:
     """Return how each suite is named in a matrix, with one line about it."""
-    listed = [*_OWN.values(), *(load(SUITES, name, SuiteSource) for name in behind(SUITES))]
+    listed = [*_OWN.values(), *(load_registered(SUITES, name, SuiteSource) for name in behind(SUITES))]
     return {source.form: source.line for source in listed}
 
 
@@ -53,7 +53,7 @@ def _source(name: str) -> SuiteSource | None:
     first, colon, _ = name.partition(":")
     if first not in behind(SUITES):
         return None
-    source = load(SUITES, first, SuiteSource)
+    source = load_registered(SUITES, first, SuiteSource)
     return source if bool(colon) == (":" in source.form) else None
 
 

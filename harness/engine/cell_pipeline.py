@@ -34,7 +34,7 @@ from harness.engine.events import Answered, Event, Finished, NotRun, Warned
 from harness.engine.fixed_size_step import FixedStep
 from harness.engine.function_step import FunctionStep
 from harness.engine.further_tries import UNTRIED, next_try, with_tries_reason, with_try
-from harness.engine.input_draws import beyond_data
+from harness.engine.input_draws import windows_beyond_data
 from harness.engine.measure import with_shapes
 from harness.engine.measurement import Measurement
 from harness.engine.next_step import NextStep, OpenOutcome
@@ -342,7 +342,9 @@ class CellPipeline:
         """Decide a cell; if it fails, with what its generated inputs are too small for."""
         facts, policy = measured.facts, measured.policy
         decision = decide(facts, policy)
-        if decision.verdict.family is Family.FAILED and (beyond := beyond_data(facts, self.case(task))):
+        if decision.verdict.family is Family.FAILED and (
+            beyond := windows_beyond_data(facts, self.case(task))
+        ):
             decision = decide(msgspec.structs.replace(facts, beyond=beyond), policy)
         return decision
 

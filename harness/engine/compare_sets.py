@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from harness.core.compare import Comparison, compare_all
+from harness.core.compare import OutputComparison, compare_all
 from harness.core.metrics import same_bits
 from harness.core.noise import NoiseRule
 from harness.core.output_kind import OutputKind
@@ -39,7 +39,7 @@ def compare_sets(
     kinds: Sequence[Mapping[str, OutputKind]] = (),
     noise: NoiseRule | None = None,
     only_known: bool = False,
-) -> Comparison:
+) -> OutputComparison:
     """Compare all data sets at once; beyond the first, names carry the data set's number.
 
     Args:

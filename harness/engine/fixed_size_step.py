@@ -16,6 +16,7 @@ from harness.core.verdict import Phase
 from harness.corpus.case import Case
 from harness.corpus.symbolic_sizes import fixed_sizes
 from harness.engine.cases import Cases
+from harness.engine.effect_step import Lose
 from harness.engine.measurement import Measurement
 from harness.engine.outcome import Outcome, Ran
 from harness.engine.task import CellTask, FixedTask
@@ -26,7 +27,6 @@ FIXED_SIZES = "fixed sizes"
 
 
 Decide = Callable[[CellTask, Measurement, Outcome | None], None]
-Lose = Callable[[CellTask, Exception], None]
 
 
 class FixedStep:

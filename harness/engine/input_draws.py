@@ -69,7 +69,7 @@ def _spelled(draw: OtherDraw) -> str:
     return ", ".join(f"{name} = {size}" for name, size in draw.dimensions.items())
 
 
-def beyond_data(facts: Facts, case: LoadedCase) -> str:
+def windows_beyond_data(facts: Facts, case: LoadedCase) -> str:
     """Return which windows are larger than the generated data of a cell; empty if none is."""
     ran = facts.ended is None or facts.ended.how == "raised"
     if not ran or not isinstance(case, Case) or case.recipe is None:

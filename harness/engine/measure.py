@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from harness.core.cell_end import OwnCpu
-from harness.core.compare import Comparison
+from harness.core.compare import OutputComparison
 from harness.core.errors import one_line
 from harness.core.facts import CPU_PROVIDER, Facts, Placement, Repeats, RunFacts, shared
 from harness.core.missing import Need
@@ -225,7 +225,7 @@ def _compare_precision(
     results: Sequence[NamedValues],
     rule: CellRule,
     kinds: Sequence[Mapping[str, OutputKind]],
-) -> Comparison:
+) -> OutputComparison:
     return judge_precision(
         flat(golden),
         None if own is None else flat(own),
@@ -270,11 +270,11 @@ def noise_rule(spread: Spread, *, delivers: str = "", document: str = "") -> Noi
 
 
 def _with_noise(
-    compared: Comparison,
+    compared: OutputComparison,
     answers: Sequence[NamedValues],
     results: Sequence[NamedValues],
     rule: NoiseRule,
-) -> Comparison:
+) -> OutputComparison:
     """Return a comparison of a converted model whose rows have the noise of the unconverted model."""
     right, found = (dict(leaves_of(flat(sets))) for sets in (answers, results))
     rows = []

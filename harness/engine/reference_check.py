@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 
 from harness.core.adjudicate import adjudicate, beyond_uncertainty, reference_distances
-from harness.core.compare import Comparison
+from harness.core.compare import OutputComparison
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics
 from harness.core.reference_answer import EXPECTED, REFERENCE, Adjudication, Reference, ReferenceCheck
@@ -31,7 +31,7 @@ TRUTHS = {
 }
 """The same for references that compute in float64; the first that answers counts."""
 
-Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], Comparison]
+Compare = Callable[[Sequence[NamedValues], Sequence[NamedValues]], OutputComparison]
 """Answers and results of all data sets -> how they compare. Results without an answer are left out."""
 
 

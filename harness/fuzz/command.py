@@ -2,13 +2,13 @@
 
 import argparse
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.argument_values import count, duration_s
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import ProviderSettings, env_options, with_report
-from harness.cli.values import count, duration_s
 
 
-def _declare(options: Options) -> Run:
+def _declare(options: Options) -> RunCommand:
     text = "exact name of a provider, such as CPUExecutionProvider, or a matrix file, whose targets count"
     targets = options.many("TARGET", text, str)
     text = "of matrix files, only these targets; may be repeated"
@@ -26,7 +26,7 @@ def _declare(options: Options) -> Run:
     resume = where.path("--resume", "DIR", "go on in this run folder")
     report = with_report(options)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.fuzz.command_fuzz import fuzz
 
         return fuzz(

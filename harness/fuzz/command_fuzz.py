@@ -36,11 +36,12 @@ _BY_NOISE = "[[tolerance]]\nnoise = {}\n"
 """Generated models are judged by their own rounding noise."""
 
 
-class Wanted(TypedDict):
+class FuzzOptions(TypedDict):
     """Arguments of the command: what is generated, and settings of one provider.
 
     ``seconds`` is the time for making models, ``stop`` the number of models after which it ends,
-    ``operators`` names or globs separated by commas, or None for all; the others are fields of ``ProviderRequest``.
+    ``operators`` names or globs separated by commas, or None for all; the others are fields of
+    ``ProviderRequest``.
     """
 
     seconds: float
@@ -61,7 +62,7 @@ def fuzz(
     resume: Path | None,
     with_report: bool,
     triage_s: float,
-    **wanted: Unpack[Wanted],
+    **wanted: Unpack[FuzzOptions],
 ) -> int:
     """Fuzz targets until the time is up; write a run folder, and triage the failures.
 
@@ -93,7 +94,7 @@ def fuzz(
         interrupted = work.run()
     finally:
         folder.finish()
-    print_lines(summary(work, time.monotonic() - began))
+    print_lines(campaign_summary(work, time.monotonic() - began))
     failed = work.findings.groups.total()
     if failed and triage_s and not interrupted:
         from harness.triage.command_triage import triage_folder
@@ -117,7 +118,7 @@ def _tell_files(folder: Path, targets: Sequence[str], *, with_report: bool) -> N
     print_lines((f"records  {folder / 'records.jsonl'}", f"resume   {again}"))
 
 
-def summary(work: Campaign, seconds: float) -> Iterator[str]:
+def campaign_summary(work: Campaign, seconds: float) -> Iterator[str]:
     """Yield the lines about a campaign that has ended."""
     known = known_operators()
     # Graphs are no forms of an operator.

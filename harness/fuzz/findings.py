@@ -7,7 +7,7 @@ import msgspec
 from harness.core.cause import plain_cause
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.corpus.fuzz_suite import is_graph, number_of
+from harness.corpus.fuzz_suite import is_graph, model_number
 from harness.fuzz.coverage import choice_in, operator_in
 from harness.triage.failure_groups import COMPARED
 from harness.triage.signature import named_operator
@@ -67,7 +67,7 @@ class Findings:
 
     def _located(self, found: FindingSignature, record: Record) -> FindingSignature:
         """Return the signature of a cell; for a graph it blames an operator that is known to fail."""
-        if not is_graph(number_of(record.model)):
+        if not is_graph(model_number(record.model)):
             self._faulty.add((record.target, found.operator))
             return found
         if found.message and record.ended and (named := named_operator(record.ended.message)):

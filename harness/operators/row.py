@@ -5,9 +5,9 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 
-from harness.operators.values import ValueRule
+from harness.operators.value_domains import ValueRule
 
-ONNX = ""
+ONNX_DOMAIN = ""
 """ONNX's own domain, as models spell it for short."""
 
 ML = "ai.onnx.ml"
@@ -55,7 +55,7 @@ Terms = Literal[
 Undefined = Literal[
     "", "shift", "cast", "cast_like", "integer_division", "nan", "power", "scatter", "scatter_tuples"
 ]
-Ties = Literal["", "first_index", "any"]
+TieKind = Literal["", "first_index", "any"]
 Layer = Literal["", "weights", "attributes", "classifier"]
 Head = Literal["", "softmax", "log_softmax", "sigmoid", "linear", "image"]
 PassesScores = Literal["", "moves", "pools"]
@@ -70,7 +70,7 @@ SizeEstimate = Literal[
     "reduction", "arg", "squeeze", "unsqueeze", "concatenation", "gather", "like_first", "like_second",
     "expand", "filled", "tile", "resize", "pad", "split", "recurrence", "shape",
 ]  # fmt: skip
-Fit = Literal[
+FitDemand = Literal[
     "", "convolution", "quantized_convolution", "transposed_convolution", "pool", "stft", "matmul",
     "gemm", "recurrence", "channels", "layer", "concatenation", "reshape", "expand",
     "squeeze", "slice", "gather", "pad", "top_k", "split", "space_to_depth", "trees",
@@ -92,7 +92,7 @@ class BookRow(_Named, frozen=True, kw_only=True):
     that uses it.
     """
 
-    domains: tuple[str, ...] = (ONNX,)
+    domains: tuple[str, ...] = (ONNX_DOMAIN,)
     note: str = ""
 
     # How it rounds.
@@ -230,7 +230,7 @@ class BookRow(_Named, frozen=True, kw_only=True):
         bool, _fact("Its output has the elements of its first input in the same order.", _TEXT)
     ] = False
     ties: Annotated[
-        Ties,
+        TieKind,
         _fact(
             "It gives positions: of equal values it chooses the first index (or the last with "
             "select_last_index), or any.",
@@ -310,7 +310,8 @@ class BookRow(_Named, frozen=True, kw_only=True):
     size: Annotated[SizeEstimate, _fact("The rule that estimates the size of its result.", _SHAPES)] = ""
     any_size: Annotated[bool, _fact("Its result may be of any size, whatever its inputs are.", _TEXT)] = False
     fit: Annotated[
-        Fit, _fact("The rule of what its inputs' sizes have to fit.", "its text, and errors of the CPU EP")
+        FitDemand,
+        _fact("The rule of what its inputs' sizes have to fit.", "its text, and errors of the CPU EP"),
     ] = ""
     numbers: Annotated[
         str,
@@ -361,6 +362,6 @@ FACTS: Mapping[str, Fact] = _facts()
 """Field -> what it means and where it comes from, in the order of the row."""
 
 
-def plain(names: str, *, domains: tuple[str, ...] = (ONNX,)) -> tuple[BookRow, ...]:
+def plain(names: str, *, domains: tuple[str, ...] = (ONNX_DOMAIN,)) -> tuple[BookRow, ...]:
     """Return rows of operators with nothing special, by their names with blanks between them."""
     return tuple(BookRow(name, domains=domains) for name in names.split())

@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.operators.book import FAMILIES
 from harness.operators.row import BookRow
-from harness.operators.values import Domain
+from harness.operators.value_domains import Domain
 
 FAMILY_OF: Mapping[str, str] = {
     name: family for family, rows in FAMILIES.items() for row in rows for name in row.names

@@ -33,7 +33,7 @@ RESULTS = tuple(one for one in Verdict if is_result(one) and one.family is not F
 _TABLES = {"failures": FAILURES, "results": RESULTS}
 """Tables of a target that have lists of cells -> the verdicts that are their keys."""
 
-Share = Annotated[float, Meta(ge=0, le=1)]
+BaselineShare = Annotated[float, Meta(ge=0, le=1)]
 Ids = Annotated[list[SelectorText], Meta(description="Ids of cells.")]
 
 
@@ -57,7 +57,7 @@ class BaselineTarget(msgspec.Struct, kw_only=True):
         ),
     ] = {}
     shares: Annotated[
-        dict[SelectorText, Share],
+        dict[SelectorText, BaselineShare],
         Meta(description="Cell that passes in part -> part of its compute on the EP, from 0 to 1."),
     ] = {}
 

@@ -23,9 +23,9 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
     """Return the plan of a checked matrix for the models of each suite: at least one cell, with unique ids.
 
     Raises:
-        UsageError: The plan has more than ``_MOST_CELLS`` before exclusion; an id occurs twice; an entry of an
-            exclude, tolerance, expect, latency or repeat list matches no cell; or no cell is left. The error
-            has all problems.
+        UsageError: The plan has more than ``_MOST_CELLS`` before exclusion; an id occurs twice; an entry of
+            an exclude, tolerance, expect, latency or repeat list matches no cell; or no cell is left. The
+            error has all problems.
     """
     place = FilePlace(matrix.path)
     if not any(models.values()):

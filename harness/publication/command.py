@@ -3,11 +3,11 @@
 import datetime as dt
 from pathlib import Path
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 
 
-def _declare(options: Options) -> Run:
+def _declare(options: Options) -> RunCommand:
     submissions = options.one("SUBMISSIONS", "folder of submissions: folders or zips", Path)
     out = options.required("--out", "DIR", "folder of the site", Path)
     text = "headline of the site"
@@ -16,7 +16,7 @@ def _declare(options: Options) -> Run:
     day = options.value("--day", "YYYY-MM-DD", text, dt.date.fromisoformat)
     signers = options.path("--signers", "FILE", "allowed signers, as ssh-keygen reads them; see `verify`")
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.publication.command_publish import publish
 
         return publish(

@@ -29,7 +29,7 @@ Found = TypeVar("Found")
 _KINDS: dict[type, Kind] = {float: "DOUBLE", bool: "BOOLEAN", int: "BIGINT", str: "VARCHAR"}
 
 
-class Column(msgspec.Struct, frozen=True):
+class CellColumn(msgspec.Struct, frozen=True):
     """What a field says about its column.
 
     Attributes:
@@ -46,7 +46,7 @@ class Column(msgspec.Struct, frozen=True):
     kind: Kind | None = None
 
 
-class ViewColumn(msgspec.Struct, frozen=True, kw_only=True):
+class RecordColumn(msgspec.Struct, frozen=True, kw_only=True):
     """A column of the view `records`; a value of None is null."""
 
     name: str
@@ -55,7 +55,7 @@ class ViewColumn(msgspec.Struct, frozen=True, kw_only=True):
     value: Callable[[Record], Any]
 
 
-class Given(msgspec.Struct, frozen=True):
+class FromReport(msgspec.Struct, frozen=True):
     """Says of a field that the report gives its value, not the record alone."""
 
     meaning: str
@@ -64,13 +64,13 @@ class Given(msgspec.Struct, frozen=True):
 class RecordRow(msgspec.Struct, frozen=True, kw_only=True):
     """The cell of a row."""
 
-    cell: Annotated[str, Column("Id of the cell.")]
-    label: Annotated[str, Given("Target and axes, as the report names them.")]
-    run: Annotated[str, Given("Name of the run folder.")]
-    suite: Annotated[str, Column("Suite of the model.")]
-    model: Annotated[str, Column("Name of the model.")]
-    target: Annotated[str, Column("Name of the target; `target @ run` if runs contradict each other.")]
-    provider: Annotated[str, Column("First preferred provider of the target.", view=True)]
+    cell: Annotated[str, CellColumn("Id of the cell.")]
+    label: Annotated[str, FromReport("Target and axes, as the report names them.")]
+    run: Annotated[str, FromReport("Name of the run folder.")]
+    suite: Annotated[str, CellColumn("Suite of the model.")]
+    model: Annotated[str, CellColumn("Name of the model.")]
+    target: Annotated[str, CellColumn("Name of the target; `target @ run` if runs contradict each other.")]
+    provider: Annotated[str, CellColumn("First preferred provider of the target.", view=True)]
 
 
 class _Once(Generic[Found]):
@@ -119,31 +119,33 @@ def _latency(record: Record, name: Literal["p50_ms", "p90_ms"]) -> float | None:
 class CellRow(RecordRow, frozen=True, kw_only=True):
     """One cell with the figures of its worst output."""
 
-    axes: Annotated[dict[str, str], Column("Axis -> value.")]
-    verdict: Annotated[Verdict, Column("Verdict, such as `pass`.", view=True)]
-    family: Annotated[Family, Column("Family of the verdict, such as `passed`.", view=True)]
-    expected: Annotated[bool, Column("Whether the matrix expects the verdict.", view=True)]
-    flaky: Annotated[bool, Column("Whether a further try gave another verdict.", view=True)]
-    phase: Annotated[Phase | None, Column("Phase in which the cell ended.", view=True)]
-    cause: Annotated[str, Column("Cause of `unavailable`; signal of a crash.", view=True)]
-    reason: Annotated[str, Column("One line for people.", view=True)]
-    ep_nodes: Annotated[int | None, Column("Nodes on the EP.", lambda r: _placed(r, "ep_nodes"), view=True)]
+    axes: Annotated[dict[str, str], CellColumn("Axis -> value.")]
+    verdict: Annotated[Verdict, CellColumn("Verdict, such as `pass`.", view=True)]
+    family: Annotated[Family, CellColumn("Family of the verdict, such as `passed`.", view=True)]
+    expected: Annotated[bool, CellColumn("Whether the matrix expects the verdict.", view=True)]
+    flaky: Annotated[bool, CellColumn("Whether a further try gave another verdict.", view=True)]
+    phase: Annotated[Phase | None, CellColumn("Phase in which the cell ended.", view=True)]
+    cause: Annotated[str, CellColumn("Cause of `unavailable`; signal of a crash.", view=True)]
+    reason: Annotated[str, CellColumn("One line for people.", view=True)]
+    ep_nodes: Annotated[
+        int | None, CellColumn("Nodes on the EP.", lambda r: _placed(r, "ep_nodes"), view=True)
+    ]
     cpu_nodes: Annotated[
-        int | None, Column("Nodes on the CPU EP.", lambda r: _placed(r, "cpu_nodes"), view=True)
+        int | None, CellColumn("Nodes on the CPU EP.", lambda r: _placed(r, "cpu_nodes"), view=True)
     ]
     ep_share: Annotated[
         float | None,
-        Column(
+        CellColumn(
             "Part of the compute on the EP, from 0 to 1; null if the cell did not run, or nothing tells.",
             lambda r: share_on_ep(r.placement),
         ),
     ]
     partitions: Annotated[
-        int | None, Column("Subgraphs of the EP.", lambda r: _placed(r, "partitions"), view=True)
+        int | None, CellColumn("Subgraphs of the EP.", lambda r: _placed(r, "partitions"), view=True)
     ]
     headroom: Annotated[
         float | None,
-        Column(
+        CellColumn(
             "Largest error over the allowed one; 1.0 is the limit; null if it is undefined or infinite.",
             most_headroom,
             view=True,
@@ -151,21 +153,23 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     ]
     delivered_bits: Annotated[
         float | None,
-        Column(
+        CellColumn(
             "Delivered bits of the least precise output; null if all are exact, or not floating.",
             least_bits,
             view="bits",
         ),
     ]
     max_abs: Annotated[
-        float | None, Column("Largest absolute difference of an element.", lambda r: _largest(r, "max_abs"))
+        float | None,
+        CellColumn("Largest absolute difference of an element.", lambda r: _largest(r, "max_abs")),
     ]
     max_rel: Annotated[
-        float | None, Column("Largest relative difference of an element.", lambda r: _largest(r, "max_rel"))
+        float | None,
+        CellColumn("Largest relative difference of an element.", lambda r: _largest(r, "max_rel")),
     ]
     noise_rms: Annotated[
         float | None,
-        Column(
+        CellColumn(
             "Error of the worst output over the rounding noise of its model; null if it is exact, or the "
             "noise is unknown.",
             lambda r: _noise(r, "rms", None),
@@ -173,18 +177,20 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     ]
     noise_max: Annotated[
         float | None,
-        Column("The largest such multiple of any element of that output.", lambda r: _noise(r, "max", None)),
+        CellColumn(
+            "The largest such multiple of any element of that output.", lambda r: _noise(r, "max", None)
+        ),
     ]
     noise_precision: Annotated[
         str,
-        Column("The precision whose rounding makes the noise.", lambda r: _noise(r, "precision", "")),
+        CellColumn("The precision whose rounding makes the noise.", lambda r: _noise(r, "precision", "")),
     ]
     noise_like: Annotated[
-        str, Column("The precision that the error is most like.", lambda r: _noise(r, "like", ""))
+        str, CellColumn("The precision that the error is most like.", lambda r: _noise(r, "like", ""))
     ]
     precision_error: Annotated[
         float | None,
-        Column(
+        CellColumn(
             "Relative error of the worst output against the golden of the model before its conversion to "
             "another precision.",
             lambda r: _error(r, "error", None),
@@ -192,39 +198,41 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     ]
     cpu_error: Annotated[
         float | None,
-        Column(
+        CellColumn(
             "The same on the CPU EP with the same converted model.", lambda r: _error(r, "cpu_error", None)
         ),
     ]
-    error_ratio: Annotated[float | None, Column("The ratio of the two.", lambda r: _error(r, "ratio", None))]
+    error_ratio: Annotated[
+        float | None, CellColumn("The ratio of the two.", lambda r: _error(r, "ratio", None))
+    ]
     error_unknown: Annotated[
         str,
-        Column(
+        CellColumn(
             "Why one of these three is missing; empty if none is, or the model was not converted.",
             lambda r: _error(r, "unknown", ""),
         ),
     ]
     nearer: Annotated[
         str,
-        Column(
+        CellColumn(
             "Whether the `golden` or the `ep` is nearer to a more precise answer, in the first output that "
             "was compared with one; empty if none was.",
             lambda r: r.adjudication[0].nearer if r.adjudication else "",
         ),
     ]
-    weak_golden: Annotated[str, Column("Why a wrong answer could go unnoticed, if it could.", view=True)]
-    approximate: Annotated[str, Column("Which output passes by what the EP documents.", view=True)]
-    unconfirmed: Annotated[str, Column("Why float64 has not confirmed that values are wrong.", view=True)]
+    weak_golden: Annotated[str, CellColumn("Why a wrong answer could go unnoticed, if it could.", view=True)]
+    approximate: Annotated[str, CellColumn("Which output passes by what the EP documents.", view=True)]
+    unconfirmed: Annotated[str, CellColumn("Why float64 has not confirmed that values are wrong.", view=True)]
     lacks: Annotated[
         str,
-        Column(
+        CellColumn(
             "The feature of the device for want of which it fails or is refused; empty if there is none.",
             lack_of,
         ),
     ]
     manners: Annotated[
         str,
-        Column(
+        CellColumn(
             "What the cell changed around it that its user does not expect.",
             lambda r: manners_words(r.manners),
             view=True,
@@ -232,7 +240,7 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     ]
     agreement: Annotated[
         float | None,
-        Column(
+        CellColumn(
             "The least part of a task's answers that do not disagree with the golden's; null if no task is "
             "known, or no figure.",
             lambda r: least_share(r.agreement),
@@ -240,92 +248,94 @@ class CellRow(RecordRow, frozen=True, kw_only=True):
     ]
     answers: Annotated[
         str,
-        Column(
+        CellColumn(
             "The same in words, for each output and task; may be empty.",
             lambda r: agreements_words(r.agreement),
         ),
     ]
     unchecked: Annotated[
         str,
-        Column(
+        CellColumn(
             "Checks that were left out, and why; empty if none was.", lambda r: unchecked_words(r.unchecked)
         ),
     ]
-    known: Annotated[str, Given("Why the matrix expects the failure; empty if it expects none.")]
+    known: Annotated[str, FromReport("Why the matrix expects the failure; empty if it expects none.")]
     command: Annotated[
-        str, Given("Runs the model on the target again; empty unless the cell failed or is unexpected.")
+        str, FromReport("Runs the model on the target again; empty unless the cell failed or is unexpected.")
     ]
     runs: Annotated[
         int | None,
-        Column("How often the first data set was run, over all sessions; null if that is not known.", _runs),
+        CellColumn(
+            "How often the first data set was run, over all sessions; null if that is not known.", _runs
+        ),
     ]
     results: Annotated[
         int | None,
-        Column(
+        CellColumn(
             "Different results of these runs, bit for bit.",
             lambda r: r.repeats.distinct if r.repeats else None,
         ),
     ]
     mismatched: Annotated[
         int,
-        Column(
+        CellColumn(
             "Elements outside the tolerance, of all outputs.", lambda r: sum(o.mismatched for o in r.outputs)
         ),
     ]
-    elements: Annotated[int, Column("Elements compared.", lambda r: sum(o.elements for o in r.outputs))]
-    golden: Annotated[str, Column("Source of the golden.", view=True)]
+    elements: Annotated[int, CellColumn("Elements compared.", lambda r: sum(o.elements for o in r.outputs))]
+    golden: Annotated[str, CellColumn("Source of the golden.", view=True)]
     create_ms: Annotated[
         float | None,
-        Column("Creation of the session.", lambda r: r.timings_ms.get("create"), view=True),
+        CellColumn("Creation of the session.", lambda r: r.timings_ms.get("create"), view=True),
     ]
     first_run_ms: Annotated[
-        float | None, Column("First run.", lambda r: r.timings_ms.get("first_run"), view=True)
+        float | None, CellColumn("First run.", lambda r: r.timings_ms.get("first_run"), view=True)
     ]
     p50_ms: Annotated[
         float | None,
-        Column("Median latency.", lambda r: _latency(r, "p50_ms"), view=True),
+        CellColumn("Median latency.", lambda r: _latency(r, "p50_ms"), view=True),
     ]
-    started: Annotated[str, Column("Start of the cell, UTC.", view=True, kind="TIMESTAMP")]
+    started: Annotated[str, CellColumn("Start of the cell, UTC.", view=True, kind="TIMESTAMP")]
 
 
 class QueriedOnly(msgspec.Struct, frozen=True, kw_only=True):
     """Columns of the view `records` that no file has."""
 
-    place: Annotated[str, Column("Place of the target that ran it.", view=True)]
+    place: Annotated[str, CellColumn("Place of the target that ran it.", view=True)]
     these_alone: Annotated[
         bool,
-        Column(
+        CellColumn(
             "Whether it fails with its generated inputs, and with none of two others.",
             lambda r: r.fails_with_these_alone,
             view=True,
         ),
     ]
-    golden_digest: Annotated[str, Column("Digest of the golden's values.", view=True)]
+    golden_digest: Annotated[str, CellColumn("Digest of the golden's values.", view=True)]
     policy: Annotated[
-        str, Column("Settings that judged it, as JSON.", lambda r: policy_json(r.policy), view=True)
+        str, CellColumn("Settings that judged it, as JSON.", lambda r: policy_json(r.policy), view=True)
     ]
     computed_in: Annotated[
-        str, Column("Precision that decides the default tolerance.", lambda r: r.precision, view=True)
+        str, CellColumn("Precision that decides the default tolerance.", lambda r: r.precision, view=True)
     ]
     took_ms: Annotated[
         float | None,
-        Column("Time in the process, sessions and all runs.", lambda r: r.took_ms or None, view=True),
+        CellColumn("Time in the process, sessions and all runs.", lambda r: r.took_ms or None, view=True),
     ]
     p90_ms: Annotated[
         float | None,
-        Column("90th percentile of the latency.", lambda r: _latency(r, "p90_ms"), view=True),
+        CellColumn("90th percentile of the latency.", lambda r: _latency(r, "p90_ms"), view=True),
     ]
     rss_mib: Annotated[
         float | None,
-        Column("Memory of its process, after it.", lambda r: r.process and r.process.rss_mib, view=True),
+        CellColumn("Memory of its process, after it.", lambda r: r.process and r.process.rss_mib, view=True),
     ]
-    attempt: Annotated[int, Column("1, or 2 after a process was killed from outside.", view=True)]
-    model_digest: Annotated[str, Column("SHA-256 of model and test data.", view=True)]
-    fed: Annotated[str, Column("What the model was fed, in words.", view=True)]
-    artifacts: Annotated[str, Column("Folder of a failing cell, below the run's.", view=True)]
+    attempt: Annotated[int, CellColumn("1, or 2 after a process was killed from outside.", view=True)]
+    model_digest: Annotated[str, CellColumn("SHA-256 of model and test data.", view=True)]
+    fed: Annotated[str, CellColumn("What the model was fed, in words.", view=True)]
+    artifacts: Annotated[str, CellColumn("Folder of a failing cell, below the run's.", view=True)]
 
 
-def _columns(kind: type[msgspec.Struct]) -> Iterator[tuple[str, Any, Column | Given]]:
+def _columns(kind: type[msgspec.Struct]) -> Iterator[tuple[str, Any, CellColumn | FromReport]]:
     """Yield name, type and column of each field."""
     hints = typing.get_type_hints(kind, include_extras=True)
     for name in kind.__struct_fields__:
@@ -333,14 +343,14 @@ def _columns(kind: type[msgspec.Struct]) -> Iterator[tuple[str, Any, Column | Gi
         yield name, value_type, column
 
 
-def _value(name: str, column: Column) -> Callable[[Record], Any]:
+def _value(name: str, column: CellColumn) -> Callable[[Record], Any]:
     return column.value or operator.attrgetter(name)
 
 
 VALUES: dict[str, Callable[[Record], Any]] = {
     name: _value(name, column)
     for name, _, column in _columns(CellRow)
-    if isinstance(column, Column) and name not in RecordRow.__struct_fields__
+    if isinstance(column, CellColumn) and name not in RecordRow.__struct_fields__
 }
 """Column of the files that a record gives -> how, but for those of ``RecordRow``."""
 
@@ -348,15 +358,15 @@ MEANINGS = {name: column.meaning for name, _, column in _columns(CellRow)}
 """Column of the files -> what it means."""
 
 
-def view_columns() -> Iterator[ViewColumn]:
+def view_columns() -> Iterator[RecordColumn]:
     """Yield every column of a record in the view `records`: those of the files first."""
     for kind in (CellRow, QueriedOnly):
         for name, value_type, column in _columns(kind):
-            if isinstance(column, Column) and column.view:
+            if isinstance(column, CellColumn) and column.view:
                 yield _in_view(name, value_type, column)
 
 
-def _in_view(name: str, value_type: Any, column: Column) -> ViewColumn:
+def _in_view(name: str, value_type: Any, column: CellColumn) -> RecordColumn:
     # A type with ``| None`` is a union; null is always possible here.
     (known,) = (one for one in typing.get_args(value_type) or (value_type,) if one is not type(None))
     value = _value(name, column)
@@ -364,7 +374,7 @@ def _in_view(name: str, value_type: Any, column: Column) -> ViewColumn:
         value = _text_or_null(value)
     kind = column.kind or _KINDS[str if issubclass(known, str) else known]
     in_view = name if column.view is True else str(column.view)
-    return ViewColumn(name=in_view, kind=kind, meaning=column.meaning, value=value)
+    return RecordColumn(name=in_view, kind=kind, meaning=column.meaning, value=value)
 
 
 def _text_or_null(value: Callable[[Record], Any]) -> Callable[[Record], str | None]:

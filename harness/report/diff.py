@@ -240,7 +240,7 @@ def compare_runs(
     """
     sides = _side(old), _side(new)
     nights = [_side(night) for night in earlier]
-    diff = compare(*sides, names=(_name(old), _name(new)), earlier=nights)
+    diff = compare_merged(*sides, names=(_name(old), _name(new)), earlier=nights)
     notices = tuple(notice for side in (*sides, *nights) for notice in side.notices)
     return Comparison(diff=diff, old=sides[0], new=sides[1], notices=notices)
 
@@ -253,7 +253,7 @@ def _name(run: RunData | Path | str) -> str:
     return str(run.folder if isinstance(run, RunData) else run)
 
 
-def compare(
+def compare_merged(
     old: MergedRun, new: MergedRun, *, names: tuple[str, str], earlier: Sequence[MergedRun] = ()
 ) -> Diff:
     """Compare two runs, each merged as one. ``names`` are those of the old and the new run.

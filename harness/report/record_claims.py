@@ -19,7 +19,7 @@ from harness.core.policy_terms import policy_text
 from harness.core.record import Record
 from harness.core.run_info import RunInfo, TargetExit
 from harness.core.verdict import Family, Verdict
-from harness.doors import FROZEN_POLICIES, behind, load
+from harness.doors import FROZEN_POLICIES, behind, load_registered
 from harness.plan.expectation import ALL_CLEAN, is_expected, is_expected_exit
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
@@ -28,7 +28,7 @@ from harness.plan.tolerance_entry import policy_of
 from harness.plan.tolerance_policy import cell_of
 from harness.report.figures import plural
 
-Frozen = tuple[str, Mapping[tuple[str, str], Policy]]
+FrozenSuite = tuple[str, Mapping[tuple[str, str], Policy]]
 """A suite's name in cells, and the policy of each model and scenario."""
 
 _CHARS = 160
@@ -188,7 +188,9 @@ def _frozen_policies(matrix: Matrix) -> Iterator[tuple[str, Mapping[tuple[str, s
     for name in matrix.models.suites:
         kind, colon, rest = name.partition(":")
         if colon and kind in behind(FROZEN_POLICIES):
-            policies_of: Callable[[str], Frozen | None] = load(FROZEN_POLICIES, kind, FunctionType)
+            policies_of: Callable[[str], FrozenSuite | None] = load_registered(
+                FROZEN_POLICIES, kind, FunctionType
+            )
             yield policies_of(rest) or ("-".join(rest.rsplit("@", 1)), {})
 
 

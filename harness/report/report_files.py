@@ -11,7 +11,7 @@ from harness.core.writing import aside, write_aside
 from harness.report.badge import badges
 from harness.report.cell_columns import CellRow
 from harness.report.comma_separated import axis_names, write_table
-from harness.report.diff import compare, read_side
+from harness.report.diff import compare_merged, read_side
 from harness.report.fault_bundle import bundles_for
 from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json
@@ -83,7 +83,7 @@ def write_report(
     changes = None
     if baseline:
         as_one = merge(read, as_one=True) if run.conflicts else run
-        changes = compare(read_side(Path(baseline)), as_one, names=(str(baseline), "this run"))
+        changes = compare_merged(read_side(Path(baseline)), as_one, names=(str(baseline), "this run"))
     matrix = run.matrix_file or run.names[0]
     report = build_report(
         run,

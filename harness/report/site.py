@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.doors import REPORT_PAGES, behind, load
+from harness.doors import REPORT_PAGES, behind, load_registered
 from harness.report.changes import changes_view
 from harness.report.details import detail_pages
 from harness.report.failures import failures_view
@@ -87,7 +87,7 @@ def site_pages() -> tuple[SitePage, ...]:
     Raises:
         UsageError: One of them cannot be loaded.
     """
-    return (*PAGES, *(load(REPORT_PAGES, name, SitePage) for name in behind(REPORT_PAGES)))
+    return (*PAGES, *(load_registered(REPORT_PAGES, name, SitePage) for name in behind(REPORT_PAGES)))
 
 
 def write_site(report: Report, out: Path, *, templates: Path | None = None) -> Path:

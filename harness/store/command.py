@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command, CommandGroup
-from harness.cli.options import Argument, Given, Options, Run
-from harness.cli.shared_options import ONE_OBJECT, RUN, RUNS, as_json, store_folder
+from harness.cli.command_type import Command, CommandGroup
+from harness.cli.options import Argument, GivenArguments, Options, RunCommand
+from harness.cli.shared_options import ONE_OBJECT, RUN, RUN_FOLDERS, as_json, store_folder
 
 
 def _database(options: Options) -> Argument[Path]:
@@ -12,11 +12,11 @@ def _database(options: Options) -> Argument[Path]:
     return options.value("--db", "FILE", text, Path, Path("history.sqlite"))
 
 
-def _declare_add(options: Options) -> Run:
+def _declare_add(options: Options) -> RunCommand:
     runs = options.many("RUN", RUN, Path)
     database = _database(options)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.store.command_history import add
 
         return add(given[runs], given[database])
@@ -24,8 +24,8 @@ def _declare_add(options: Options) -> Run:
     return run
 
 
-def _declare_show(options: Options) -> Run:
-    runs = options.one_or("RUNS", f"{RUNS}; default: the database of --db", Path, None)
+def _declare_show(options: Options) -> RunCommand:
+    runs = options.one_or("RUNS", f"{RUN_FOLDERS}; default: the database of --db", Path, None)
     which = options.either()
     target = which.value("--target", "GLOB", "only these targets", str)
     cell = which.value("--cell", "ID", "every result of one cell", str)
@@ -35,10 +35,10 @@ def _declare_show(options: Options) -> Run:
     store = store_folder(options)
     database = _database(options)
 
-    def run(given: Given) -> int:
-        from harness.store.command_history import show
+    def run(given: GivenArguments) -> int:
+        from harness.store.command_history import show_history
 
-        return show(
+        return show_history(
             given[runs],
             database=given[database],
             store=given[store],
@@ -51,15 +51,15 @@ def _declare_show(options: Options) -> Run:
     return run
 
 
-def _declare_query(options: Options) -> Run:
-    runs = options.one("RUNS", RUNS, Path)
+def _declare_query(options: Options) -> RunCommand:
+    runs = options.one("RUNS", RUN_FOLDERS, Path)
     text = "one SELECT, in the SQL of DuckDB; views: records, runs, targets, environments"
     sql = options.one("SQL", text, str)
     style = options.choice("--format", ("table", "csv", "json", "parquet"), "default: table", "table")
     out = options.path("--out", "FILE", "write a file instead of printing")
     store = store_folder(options)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.store.command_query import query
 
         return query(given[runs], given[sql], style=given[style], out=given[out], store=given[store])

@@ -39,7 +39,7 @@ def add(runs: Sequence[Path], database: Path) -> int:
     return EXIT_UNEXPECTED if conflicts else EXIT_OK
 
 
-def show(
+def show_history(
     runs: Path | None,
     *,
     database: Path,

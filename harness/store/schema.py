@@ -5,7 +5,7 @@ from typing import cast
 
 import msgspec
 
-from harness.report.cell_columns import Kind, ViewColumn
+from harness.report.cell_columns import Kind, RecordColumn
 from harness.report.history_rows import TREND_COLUMNS
 from harness.store.columns import RECORD_COLUMNS
 from harness.store.columns import ViewColumn as Column
@@ -25,7 +25,7 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     row: str
     source: str
-    columns: tuple[tuple[Column | ViewColumn, str], ...]
+    columns: tuple[tuple[Column | RecordColumn, str], ...]
 
     @property
     def statement(self) -> str:

@@ -1,7 +1,7 @@
 """The commands `levels` and `advise`, which are about one model."""
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import ONE_OBJECT, ProviderSettings, as_json
 
 _MODEL = ".onnx file, or suite/model such as zoo/vit-small-op17"
@@ -9,14 +9,14 @@ _FOLDER = "; or a folder of models, or of onnxruntime-genai"
 _PROVIDER = "matrix file (*.toml), or exact name of a provider; default: all that work here"
 
 
-def _declare_levels(options: Options) -> Run:
+def _declare_levels(options: Options) -> RunCommand:
     model = options.one("MODEL", _MODEL, str)
     provider = options.one_or("MATRIX-or-PROVIDER", _PROVIDER, str, "")
     settings = ProviderSettings(options)
     out = options.path("--out", "DIR", "also write a page into this folder")
     json = as_json(options, f"{ONE_OBJECT} in place of the tables")
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.studies.command_levels import levels
 
         request = settings.request(given, given[provider])
@@ -25,7 +25,7 @@ def _declare_levels(options: Options) -> Run:
     return run
 
 
-def _declare_advise(options: Options) -> Run:
+def _declare_advise(options: Options) -> RunCommand:
     model = options.one("MODEL", f"{_MODEL}{_FOLDER}", str)
     provider = options.one_or("MATRIX-or-PROVIDER", _PROVIDER, str, "")
     settings = ProviderSettings(options)
@@ -34,7 +34,7 @@ def _declare_advise(options: Options) -> Run:
     details = options.flag("--details", "of a folder, also every other target that may be shipped")
     json = as_json(options, f"{ONE_OBJECT}, with every record")
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.studies.command_advise import advise_on
 
         request = settings.request(given, given[provider])

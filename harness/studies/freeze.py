@@ -31,7 +31,7 @@ from harness.golden.golden_answer import Golden
 from harness.golden.recording import value_files
 from harness.profiles.case_files import CASE_MODEL, digests_of, noise_file
 from harness.profiles.profile import CORE, ProfileCase, ProfileRules
-from harness.profiles.suite import policy_of_case
+from harness.profiles.profile_suite import policy_of_case
 from harness.studies.ask import Notify, PlannedModels
 from harness.studies.case_admission import NotAdmittedError, check_case_golden, golden_of_candidate
 from harness.studies.restamp import restamp

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.argument_values import count, duration_s
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import ONE_OBJECT, ProviderSettings, as_json
-from harness.cli.values import count, duration_s
 
 
-def _declare_triage(options: Options) -> Run:
+def _declare_triage(options: Options) -> RunCommand:
     run_folder = options.one("RUN", "run folder", Path)
     cells = options.many("CELL", "ids of cells; default: one of each group of failures", str, least=0)
     text = "matrix file with the targets to start; default: that of a run of yours"
@@ -21,7 +21,7 @@ def _declare_triage(options: Options) -> Run:
     resume = options.flag("--resume", "continue an interrupted triage")
     keep_weights = options.flag("--keep-weights", "keep initializers; default: random numbers of their range")
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.triage.command_triage import triage
 
         return triage(
@@ -39,7 +39,7 @@ def _declare_triage(options: Options) -> Run:
     return run
 
 
-def _declare_replay(options: Options) -> Run:
+def _declare_replay(options: Options) -> RunCommand:
     bundle = options.one("BUNDLE", "folder or .zip", Path)
     where = options.either()
     text = "a target of a matrix file; default: the bundle's own target"
@@ -49,7 +49,7 @@ def _declare_replay(options: Options) -> Run:
     settings = ProviderSettings(options)
     json = as_json(options, ONE_OBJECT)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.triage.command_replay import replay_bundle
 
         request = settings.request(given, given[provider])

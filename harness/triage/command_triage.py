@@ -33,7 +33,7 @@ from harness.triage.run_triage import Note, Triage, TriageSettings, read_faults
 _SHOWN_CELLS = 3
 
 
-class Wanted(TypedDict):
+class TriageOptions(TypedDict):
     """Arguments of the command that are settings of the triage, as ``TriageSettings`` has them."""
 
     cells: list[str]
@@ -49,7 +49,7 @@ def triage(
     out: Path | None,
     resume: bool,
     write_expect: Path | None,
-    **settings: Unpack[Wanted],
+    **settings: Unpack[TriageOptions],
 ) -> int:
     """Triage the failing cells of a run, and print each fault.
 

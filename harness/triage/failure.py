@@ -67,7 +67,7 @@ class FailureRerun(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: Mapping[str, object]
 
 
-def rerun(
+def rerun_failure(
     matrix: Matrix,
     suites: Mapping[str, Suite],
     records: Collection[Record],

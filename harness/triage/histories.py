@@ -17,7 +17,7 @@ from harness.core.not_run import not_run
 from harness.core.reading import MOST_FILE, read_regular
 from harness.core.record import ProcessState, Record
 from harness.core.writing import writing
-from harness.corpus.fuzz_suite import fuzz_name, number_of
+from harness.corpus.fuzz_suite import fuzz_name, model_number
 from harness.triage.preceding import EARLIER, earlier_cells
 
 HISTORIES = "histories.jsonl"
@@ -31,7 +31,7 @@ PROCESSES = 32
 """Number of processes whose history is remembered, the latest ones: more than live at once."""
 
 
-class History(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessHistory(msgspec.Struct, frozen=True, kw_only=True):
     """Cells of one process, in their order.
 
     Attributes:
@@ -58,7 +58,7 @@ class Histories:
         key = (record.target, record.process.pid)
         cells = self._cells.pop(key, None) or deque(maxlen=max(EARLIER))
         self._cells[key] = cells  # the latest one comes last
-        cells.append((record.process.session, number_of(record.model)))
+        cells.append((record.process.session, model_number(record.model)))
         if is_finding:
             self._wanted.add(key)
         if len(self._cells) > PROCESSES:
@@ -66,15 +66,15 @@ class Histories:
             if oldest not in self._wanted:
                 del self._cells[oldest]
 
-    def take(self) -> Iterator[History]:
+    def take(self) -> Iterator[ProcessHistory]:
         """Yield the histories to write that were not yielded yet."""
         for target, pid in sorted(self._wanted):
-            yield History(target=target, pid=pid, cells=tuple(self._cells[target, pid]))
+            yield ProcessHistory(target=target, pid=pid, cells=tuple(self._cells[target, pid]))
             self._cells[target, pid].clear()
         self._wanted.clear()
 
 
-def write_histories(folder: Path, histories: Iterator[History]) -> None:
+def write_histories(folder: Path, histories: Iterator[ProcessHistory]) -> None:
     """Append to the file of a run folder.
 
     Raises:
@@ -98,7 +98,7 @@ def earlier_of_all(folder: Path, kept: Collection[Record], record: Record) -> tu
     unkept: list[Record] = []
     for line in BytesIO(read_regular(folder / HISTORIES, MOST_FILE)):
         try:
-            history = msgspec.json.decode(line, type=History)
+            history = msgspec.json.decode(line, type=ProcessHistory)
         except ValueError:  # no JSON, or not UTF-8
             continue
         if (history.target, history.pid) == process:

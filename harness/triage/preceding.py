@@ -7,7 +7,7 @@ import msgspec
 from harness.core.record import Record
 from harness.corpus.suite import Suite
 from harness.plan.matrix import Matrix
-from harness.triage.failure import Failure, rerun
+from harness.triage.failure import Failure, rerun_failure
 from harness.triage.time_budget import TimeBudget
 
 EARLIER = (128, 1024)
@@ -83,7 +83,7 @@ class Reruns(msgspec.Struct, frozen=True):
 
     def _after(self, cells: Sequence[Record]) -> Mapping[str, Failure]:
         """Run it after other cells, in a fresh process."""
-        return rerun(self.matrix, self.suites, (*cells, self.record)).failures
+        return rerun_failure(self.matrix, self.suites, (*cells, self.record)).failures
 
 
 def earlier_cells(records: Collection[Record], record: Record) -> tuple[Record, ...]:

@@ -26,7 +26,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target
 from harness.triage.explain import TargetVariation
-from harness.triage.failure import FailureRerun, rerun
+from harness.triage.failure import FailureRerun, rerun_failure
 from harness.triage.failure_groups import NOT_PREFIX, FailureGroup, failing_groups
 from harness.triage.hand_over import hand_over
 from harness.triage.hang_limits import limited_targets
@@ -173,7 +173,7 @@ class Triage(msgspec.Struct, eq=False):
         target = next(target for target in self.matrix.targets if target.name == name)
         # Many reruns must not take the time of all studies: those of large models come last.
         representatives = [group.representative for group in groups]
-        again = rerun(self.matrix, self.suites, representatives, budget.share(RERUNS))
+        again = rerun_failure(self.matrix, self.suites, representatives, budget.share(RERUNS))
         own = trial_target(target)
         variations = tuple(variations_of(own, self.matrix.targets))
         home = self.folder / WORK / hashlib.sha256(name.encode()).hexdigest()[:16]

@@ -10,8 +10,8 @@ from unittest import mock
 
 import pytest
 
-from harness.cli.command import Aim
-from harness.cli.commands import OWN, own_command
+from harness.cli.command_type import Aim
+from harness.cli.commands import OWN_COMMANDS, own_command
 from harness.cli.parser import full_parser
 
 Words = tuple[str, ...]
@@ -40,7 +40,7 @@ def summaries(words: Words) -> dict[str, str]:
 
 def commands() -> Iterator[Words]:
     """All commands, those of groups too."""
-    for name in OWN:
+    for name in OWN_COMMANDS:
         yield (name,)
         yield from ((name, below) for below in summaries((name,)))
 
@@ -68,10 +68,10 @@ def test_the_help_of_all_is_one_screen_with_every_command() -> None:
         *re.findall(r"^  ([a-z]+) ", begin, re.MULTILINE),
         *re.findall(r"[a-z-]+(?=,|$)", others, re.MULTILINE),
     }
-    assert OWN.keys() <= named
+    assert OWN_COMMANDS.keys() <= named
 
 
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", OWN_COMMANDS)
 def test_a_command_of_ours_is_registered_under_its_name(name: str) -> None:
     command = own_command(name)
     assert command.name == name

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from harness.cli import main
-from harness.cli.commands import OWN
+from harness.cli.commands import OWN_COMMANDS
 from harness.core.verdict import Family, Verdict
 from harness.engine.prepare import prepare
 from harness.run.run_folder import RunFolder
@@ -118,4 +118,4 @@ def test_a_submission_is_verified_and_published_without_starting_anything(
 def test_the_page_has_every_command() -> None:
     """So that a new command is thought of where it is told what runs."""
     text = TRUST.read_text("utf-8")
-    assert [name for name in OWN if f"`{name}" not in text] == []
+    assert [name for name in OWN_COMMANDS if f"`{name}" not in text] == []

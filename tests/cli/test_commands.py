@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.cli.commands import OWN
+from harness.cli.commands import OWN_COMMANDS
 from harness.engine.prepare import prepare
 from harness.run.run_folder import RunFolder
 from tests.kit import cpu_record
@@ -127,8 +127,8 @@ def test_a_command_is_found_without_importing_another_one(name: str) -> None:
         "print(sorted(heavy), own)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    module = OWN[name].partition(":")[0]
-    assert done.stdout.strip() == f"[] {['harness.cli.command', module]}"
+    module = OWN_COMMANDS[name].partition(":")[0]
+    assert done.stdout.strip() == f"[] {['harness.cli.command_type', module]}"
 
 
 def test_a_scheduler_of_another_package_numbers_the_shares(

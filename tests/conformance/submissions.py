@@ -34,7 +34,7 @@ from harness.conformance.submission import (
 from harness.conformance.submitted_environment import submitted_environment_of
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.cell_end import CellEnd
-from harness.core.compare import compare
+from harness.core.compare import compare_outputs
 from harness.core.decide import decide
 from harness.core.facts import Placement
 from harness.core.noise import NoiseRule
@@ -48,7 +48,7 @@ from harness.core.verdict import Phase
 from harness.plan.expectation import is_expected
 from harness.plan.matrix import Matrix
 from harness.profiles.profile import Profile
-from harness.profiles.suite import policy_of_case, suite_name
+from harness.profiles.profile_suite import policy_of_case, suite_name
 from tests.conformance.small_profiles import RULES, frozen_of, golden_of, tiny_profile
 from tests.kit import bare_record
 
@@ -146,7 +146,7 @@ def rows_of(actual: np.ndarray[Any, np.dtype[np.float32]], index: int) -> tuple[
     """Return the rows of an answer, as an engine has them."""
     golden = golden_of(index)
     spread = np.abs(golden).astype(np.float64) * 2.0**-24 + 1e-9
-    return compare(
+    return compare_outputs(
         "y",
         Tensor(dtype="float32", array=golden),
         Tensor(dtype="float32", array=actual),

@@ -10,7 +10,7 @@ import pytest
 from harness.conformance.verify.against import leaf_faults
 from harness.conformance.verify.figures_check import figure_faults
 from harness.conformance.verify.frozen_cases import FrozenLeaf, frozen_leaf
-from harness.core.compare import compare
+from harness.core.compare import compare_outputs
 from harness.core.noise import NoiseRule
 from harness.core.output_kind import Quantized
 from harness.core.output_metrics import OutputDetails, OutputMetrics
@@ -39,7 +39,7 @@ def row_and_leaf(
     spread = np.abs(golden.array.astype(np.float64)) * 1e-7 + 1e-9 if noisy else None
     rule = None if spread is None else NoiseRule(precision="float32", spreads={"y": spread})
     row, right = (
-        compare("y", golden, each, POLICY.tolerance_for, kind, noise=rule, policy=POLICY).outputs[0]
+        compare_outputs("y", golden, each, POLICY.tolerance_for, kind, noise=rule, policy=POLICY).outputs[0]
         for each in (actual, golden)
     )
     return row, frozen_leaf(right, golden, spread, kind)

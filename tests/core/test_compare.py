@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness.core.compare import Comparison, compare, compare_all
+from harness.core.compare import OutputComparison, compare_all, compare_outputs
 from harness.core.tolerance import EXACT, Tolerance, default_tolerance
 from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, tensor
 from harness.core.verdict import Verdict
@@ -32,8 +32,8 @@ def tolerance_for(dtype: str) -> Tolerance:
     return default_tolerance(dtype, "float32")
 
 
-def judge(golden: Value, actual: Value) -> Comparison:
-    return compare("y", golden, actual, tolerance_for)
+def judge(golden: Value, actual: Value) -> OutputComparison:
+    return compare_outputs("y", golden, actual, tolerance_for)
 
 
 def changed(**places: float) -> Tensor:
@@ -289,12 +289,12 @@ def test_missing_and_unexpected_outputs_are_named() -> None:
 
 
 def test_no_outputs_at_all_agree() -> None:
-    assert compare_all([], [], tolerance_for) == Comparison(verdict=None, message="", outputs=())
+    assert compare_all([], [], tolerance_for) == OutputComparison(verdict=None, message="", outputs=())
 
 
 @given(st.text(max_size=200))
 def test_a_hostile_name_stays_on_one_short_line(name: str) -> None:
-    message = compare(name, tensor(GOLDEN), None, tolerance_for).message
+    message = compare_outputs(name, tensor(GOLDEN), None, tolerance_for).message
     assert len(message.splitlines()) == 1
     assert len(message) < 150
 
@@ -306,7 +306,7 @@ def test_the_tolerance_is_asked_by_the_type_of_the_golden() -> None:
         asked.append(dtype)
         return EXACT
 
-    compare("y", tensor(GOLDEN), tensor(GOLDEN.astype(np.float64)), spy)
+    compare_outputs("y", tensor(GOLDEN), tensor(GOLDEN.astype(np.float64)), spy)
     assert asked == ["float32"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.compare import compare
+from harness.core.compare import compare_outputs
 from harness.core.random_outputs import (
     Bernoulli,
     Distribution,
@@ -110,7 +110,7 @@ def test_few_numbers_tell_little_and_say_so() -> None:
 
 def test_values_never_count() -> None:
     golden, other = (tensor(draw(UNIFORM, 100, seed).astype(np.float32)) for seed in (1, 2))
-    found = compare("y", golden, other, lambda _: EXACT, UNIFORM)
+    found = compare_outputs("y", golden, other, lambda _: EXACT, UNIFORM)
     (row,) = found.outputs
     assert found.verdict is None
     assert row.details is not None
@@ -128,4 +128,4 @@ def test_values_never_count() -> None:
 )
 def test_shape_and_type_count_as_ever(array: Any, verdict: Verdict) -> None:
     golden = tensor(draw(UNIFORM, 4, 0).astype(np.float32))
-    assert compare("y", golden, tensor(array), lambda _: EXACT, UNIFORM).verdict is verdict
+    assert compare_outputs("y", golden, tensor(array), lambda _: EXACT, UNIFORM).verdict is verdict

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.compare import Comparison, compare_all
+from harness.core.compare import OutputComparison, compare_all
 from harness.core.decide import decide
 from harness.core.facts import Facts
 from harness.core.judge_output import judge_row
@@ -144,12 +144,12 @@ RULES = (Policy(), Policy(judge_by="noise"), Policy(judge_by="table"), Policy(pr
 PLACED = placement_of({}, ep_nodes=1, partitions=1)
 
 
-def judged(found: Comparison) -> None:
+def judged(found: OutputComparison) -> None:
     """Judge every row under other policies, too, and write it as a record does."""
     for row in found.outputs:
         for policy in POLICIES:
             judge_row(row, policy)
-    assert msgspec.json.decode(msgspec.json.encode(found), type=Comparison) == found
+    assert msgspec.json.decode(msgspec.json.encode(found), type=OutputComparison) == found
 
 
 @FEW

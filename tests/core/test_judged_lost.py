@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.core.compare import Comparison, compare, compare_all
+from harness.core.compare import OutputComparison, compare_all, compare_outputs
 from harness.core.noise import NoiseLimits, NoiseRule
 from harness.core.output_kind import OutputKind, Quantized
 from harness.core.output_metrics import relative_error
@@ -29,9 +29,9 @@ def judged(
     output_kind: OutputKind | None = None,
     noise: NoiseRule | None = None,
     policy: Policy | None = None,
-) -> Comparison:
+) -> OutputComparison:
     one, other = (tensor(np.asarray(values, np.float32)) for values in (golden, actual))
-    return compare("y", one, other, table, output_kind, noise, policy)
+    return compare_outputs("y", one, other, table, output_kind, noise, policy)
 
 
 FAULTS: dict[str, Callable[[], object]] = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness.core import wording
-from harness.core.compare import Comparison, compare_all
+from harness.core.compare import OutputComparison, compare_all
 from harness.core.noise import NoiseLimits, NoiseRule
 from harness.core.policy import JudgeBy, Policy
 from harness.core.tolerance import DEFAULTS, Tolerance
@@ -18,7 +18,7 @@ LIMITS = NoiseLimits(rms=4.0, max=32.0)
 
 def compared(
     actual: Array, judge_by: JudgeBy = "noise", tolerance: Tolerance = DEFAULTS["float32"]
-) -> Comparison:
+) -> OutputComparison:
     rule = NoiseRule(precision="float32", spreads={"y": SPREAD})
     golden = (("y", tensor(GOLDEN)),)
     policy = Policy(judge_by=judge_by, limits=LIMITS, fixed=tolerance)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.compare import Comparison, compare
+from harness.core.compare import OutputComparison, compare_outputs
 from harness.core.noise import NoiseRule
 from harness.core.output_kind import Quantized
 from harness.core.policy import Policy
@@ -18,10 +18,12 @@ def tolerance_for(dtype: str) -> Tolerance:
     return default_tolerance(dtype, "float32")
 
 
-def judge(golden: Any, actual: Any, scale: Any, granted: float = 0.0) -> Comparison:
+def judge(golden: Any, actual: Any, scale: Any, granted: float = 0.0) -> OutputComparison:
     output_kind = Quantized(scale=np.asarray(scale, np.float64))
     sides = (tensor(np.asarray(golden)), tensor(np.asarray(actual)))
-    return compare("y", *sides, tolerance_for, output_kind, policy=Policy(steps=granted, judge_by="table"))
+    return compare_outputs(
+        "y", *sides, tolerance_for, output_kind, policy=Policy(steps=granted, judge_by="table")
+    )
 
 
 @pytest.mark.parametrize(("granted", "verdict"), [(0, Verdict.MISMATCH), (1, Verdict.MISMATCH), (2, None)])
@@ -81,6 +83,6 @@ def test_a_granted_step_goes_before_limits_of_noise() -> None:
     output_kind = Quantized(scale=np.array(0.05))
     for granted, verdict in ((0.0, Verdict.MISMATCH), (1.0, None)):
         policy = Policy(judge_by="noise", steps=granted)
-        found = compare("y", tensor(golden), tensor(off), tolerance_for, output_kind, noise, policy)
+        found = compare_outputs("y", tensor(golden), tensor(off), tolerance_for, output_kind, noise, policy)
         assert found.verdict is verdict
         assert found.outputs[0].noise is not None

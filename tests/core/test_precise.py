@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.core.compare import Comparison
+from harness.core.compare import OutputComparison
 from harness.core.judge_output import explains
 from harness.core.output_metrics import PrecisionError
 from harness.core.precise import judge_precision
@@ -24,7 +24,7 @@ def judged(
     own: Value | NDArray[np.generic],
     actual: Value | NDArray[np.generic],
     precision: str = "float16",
-) -> Comparison:
+) -> OutputComparison:
     """``own`` None: the CPU EP has no kernels."""
     values = [tensor(one) if isinstance(one, np.ndarray) else one for one in (golden, own, actual)]
     return judge_precision(
@@ -47,7 +47,7 @@ def noisy(size: float) -> Floats:
     return spoilt
 
 
-def error_of(comparison: Comparison) -> PrecisionError:
+def error_of(comparison: OutputComparison) -> PrecisionError:
     (row,) = comparison.outputs
     assert row.precision_error is not None
     return row.precision_error

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.compare import Comparison, compare, compare_all
+from harness.core.compare import OutputComparison, compare_all, compare_outputs
 from harness.core.noise import NoiseRule
 from harness.core.noise_moves import Move
 from harness.core.ties import Chosen, ties_of
@@ -23,10 +23,10 @@ def tolerance_for(dtype: str) -> Tolerance:
     return default_tolerance(dtype, "float32")
 
 
-def judge(golden: Any, actual: Any, op: Any, data: Any, **settings: Any) -> Comparison:
+def judge(golden: Any, actual: Any, op: Any, data: Any, **settings: Any) -> OutputComparison:
     output_kind = Chosen(op=op, data=tensor(np.asarray(data)), **settings)
     one, other = (tensor(np.asarray(positions, np.int64)) for positions in (golden, actual))
-    return compare("y", one, other, tolerance_for, output_kind)
+    return compare_outputs("y", one, other, tolerance_for, output_kind)
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (2,), (1, 2, 1)])

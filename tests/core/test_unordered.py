@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.compare import Comparison, compare_all
+from harness.core.compare import OutputComparison, compare_all
 from harness.core.output_kind import OutputKind
 from harness.core.ties import Chosen
 from harness.core.tolerance import default_tolerance
@@ -29,7 +29,7 @@ def top(*rows: list[int], error: float = 0.0) -> dict[str, Value]:
 
 def judged(
     golden: Mapping[str, Value], actual: Mapping[str, Value], kinds: Mapping[str, OutputKind] = BOTH
-) -> Comparison:
+) -> OutputComparison:
     return compare_all(
         list(golden.items()), list(actual.items()), lambda dtype: default_tolerance(dtype, "float32"), kinds
     )

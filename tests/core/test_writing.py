@@ -25,7 +25,7 @@ IN_PLACE = {
     "conformance/signing.py": "a temporary folder",
     "conformance/submit.py": "a new folder, which is removed again",
     "fuzz/histories.py": "only grows",
-    "profiles/suite.py": "the cache, renamed as a whole",
+    "profiles/profile_suite.py": "the cache, renamed as a whole",
     "run/artifacts.py": "the folder of one cell",
     "run/durable.py": "a file that only grows",
     "run/run_folder.py": "records.jsonl only grows",

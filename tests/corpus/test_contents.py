@@ -8,7 +8,7 @@ from harness.core.value import Array, Tensor
 from harness.corpus.contents import Constant, Content, Counting, Indices, Range, content_of
 from harness.corpus.generated_inputs import generate
 from harness.corpus.port import Port, ValueType
-from harness.operators.values import Domain
+from harness.operators.value_domains import Domain
 
 
 def port(name: str, dtype: str = "int64", *shape: int) -> Port:

@@ -12,7 +12,7 @@ from harness.core.value import Array, Tensor
 from harness.corpus.case import load_case
 from harness.corpus.domain_walk import domains_of
 from harness.corpus.suite import open_folder
-from harness.operators.values import COUNTED, DIVISOR, POSITIVE, SCALE, Domain
+from harness.operators.value_domains import COUNTED, DIVISOR, POSITIVE, SCALE, Domain
 
 HEADER = '<ir_version: 9, opset_import: ["" : 17, "com.microsoft" : 1]>'
 

@@ -14,7 +14,7 @@ from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.element_types import is_floating
 from harness.corpus.forms.draw import ChoiceStream
-from harness.corpus.forms.families import FAMILIES
+from harness.corpus.forms.families import FORM_FAMILIES
 from harness.corpus.forms.form_model import Built
 from harness.corpus.forms.input_values import APART, DISTINCT, ValueKind, values
 from harness.corpus.forms.numbered_forms import (
@@ -24,7 +24,7 @@ from harness.corpus.forms.numbered_forms import (
     form_model,
     known_operators,
 )
-from harness.corpus.fuzz_suite import choice_of, fuzz_name, number_of
+from harness.corpus.fuzz_suite import choice_of, fuzz_name, model_number
 from harness.corpus.suites import open_model, open_suite
 from harness.corpus.undefined import undefined_outputs
 
@@ -42,7 +42,7 @@ def built() -> dict[str, Built]:
 
 
 def test_every_family_is_of_an_operator_that_exists() -> None:
-    assert set(FAMILIES) == set(known_operators())
+    assert set(FORM_FAMILIES) == set(known_operators())
 
 
 def test_onnx_accepts_every_form(built: dict[str, Built]) -> None:
@@ -131,7 +131,7 @@ def test_a_suite_is_part_of_a_longer_one_of_its_seed() -> None:
     assert long.models()[:5] == short.models()
     assert short.name == "fuzz-1"
     assert short.model_path(short.models()[2]) == long.model_path(short.models()[2])
-    assert number_of(short.models()[3]) == 3
+    assert model_number(short.models()[3]) == 3
     assert open_suite("fuzz:2:5").models() != short.models()
 
 

@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from harness.cli.command import Command
-from harness.cli.options import Given, Options, Run
+from harness.cli.command_type import Command
+from harness.cli.options import GivenArguments, Options, RunCommand
 
 
-def declare(options: Options) -> Run:
+def declare(options: Options) -> RunCommand:
     folder = options.one("RUN", "run folder", Path)
     most = options.value("--most", "N", "cells to show; default: 10", int, 10)
 
-    def run(given: Given) -> int:
+    def run(given: GivenArguments) -> int:
         from harness.report.read import read_run
 
         records = sorted(read_run(given[folder]).records, key=lambda one: -one.took_ms)

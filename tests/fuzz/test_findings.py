@@ -7,7 +7,7 @@ from harness.core.cell_end import CellEnd
 from harness.core.facts import Placement
 from harness.core.record import ModelContent, Record
 from harness.core.verdict import Phase, Verdict
-from harness.corpus.fuzz_suite import is_graph, number_of
+from harness.corpus.fuzz_suite import is_graph, model_number
 from harness.fuzz import coverage as coverage_module
 from harness.fuzz.coverage import BRED, ENOUGH, Coverage, fused_in
 from harness.fuzz.findings import EXPLAINS, KEPT_CELLS, Findings, signature
@@ -57,7 +57,7 @@ def test_only_some_cells_of_a_group_are_kept() -> None:
 def test_what_a_known_fault_explains_is_not_made_again() -> None:
     coverage, findings = Coverage(), Findings()
     seed = Candidates(1, 0, ("ep", "other"))
-    first = next(cell for cell in seed.take(9, coverage, findings) if not is_graph(number_of(cell.model)))
+    first = next(cell for cell in seed.take(9, coverage, findings) if not is_graph(model_number(cell.model)))
     choice = first.model.partition("-")[2]
     for number in range(EXPLAINS):
         findings.add(record(number, choice, Verdict.MISMATCH))
@@ -75,7 +75,7 @@ def test_a_choice_that_was_tried_often_comes_seldom() -> None:
             coverage.add(record(1, cell.model.partition("-")[2], Verdict.PASS), 1)
     later = Candidates(1, 0, ("ep",))
     left = [cell for cell in later.take(100, coverage, findings) if cell in every]
-    forms = [cell for cell in left if not is_graph(number_of(cell.model))]
+    forms = [cell for cell in left if not is_graph(model_number(cell.model))]
     assert 0 < len(forms) < 50
     assert len(left) - len(forms) > 50  # graphs always come: none is like another one
 

@@ -76,7 +76,7 @@ def test_the_families_of_the_agent_are_those_of_the_book() -> None:
 
 def test_what_the_agent_leaves_to_no_kernel_rounds_to_float32_inside() -> None:
     losses = {"NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"}  # functions that cast to float32
-    assert set(kernels.FLOAT32_INSIDE) - losses <= operators_with(lambda row: row.float32_inside)
+    assert set(kernels.FLOAT32_KERNELS) - losses <= operators_with(lambda row: row.float32_inside)
 
 
 def test_what_the_reference_computes_by_its_latest_meaning_flattened_axes_before() -> None:

@@ -19,7 +19,7 @@ from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
 from harness.profiles.profile import load_profile, profile_labels, profiles_folder
 from harness.profiles.profile_archive import read_profile_archive, write_archive
-from harness.profiles.suite import checked_files, open_profile, profile_suite
+from harness.profiles.profile_suite import checked_files, open_profile, profile_suite
 from tests.kit import records_of
 
 LABELS = profile_labels()

@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.profiles.environments import compare_environments
 from harness.plan.expand import expand
 from harness.profiles.profile import load_profile
-from harness.profiles.suite import open_profile
+from harness.profiles.profile_suite import open_profile
 from tests.kit import Capture, make_matrix
 from tests.programs import write_program
 

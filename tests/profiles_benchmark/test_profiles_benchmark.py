@@ -26,7 +26,7 @@ from harness.corpus.suites import open_suite
 from harness.profiles.case_files import by_case, digests_of
 from harness.profiles.profile import Profile, load_profile, profiles_folder
 from harness.profiles.profile_archive import read_profile_archive, write_archive
-from harness.profiles.suite import open_profile
+from harness.profiles.profile_suite import open_profile
 from harness.studies.freeze import CaseCandidate
 
 pytest.importorskip("onnxruntime")

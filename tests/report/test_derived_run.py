@@ -18,8 +18,8 @@ from harness.core.verdict import Family, Verdict
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
 from harness.profiles.profile import load_profile
-from harness.profiles.suite import suite_name
-from harness.report.diff import compare, read_side
+from harness.profiles.profile_suite import suite_name
+from harness.report.diff import compare_merged, read_side
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.merge import merge
 from harness.report.read import read_run
@@ -52,7 +52,7 @@ def renamed(row: Row, model: str) -> Row:
 
 
 def passes_gate(new: Path) -> bool:
-    diff = compare(read_side(STORED), read_side(new), names=("old", "new"))
+    diff = compare_merged(read_side(STORED), read_side(new), names=("old", "new"))
     return judge_changes(diff, GateLimits(), lambda _: "").passed
 
 

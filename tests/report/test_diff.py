@@ -12,7 +12,7 @@ from harness.core.latency import Latency
 from harness.core.output_metrics import Noise
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.report.diff import CellChangeKind, Diff, compare, read_side
+from harness.report.diff import CellChangeKind, Diff, compare_merged, read_side
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.latencies import latency_words
@@ -22,7 +22,7 @@ from tests.kit import bare_record, latency, record, run_of, write_run
 
 
 def between(old: list[Record], new: list[Record], **fields: Any) -> Diff:
-    return compare(
+    return compare_merged(
         merge([run_of(old, **fields)]), merge([run_of(new, **fields)]), names=("last night", "tonight")
     )
 
@@ -184,7 +184,7 @@ def test_what_a_pass_hides_is_reported() -> None:
 def test_other_environments_and_settings_are_reported() -> None:
     old = run_of([record("a")], targets={"npu": {"onnxruntime": "1.30", "driver": "7"}})
     new = run_of([record("a")], targets={"npu": {"onnxruntime": "1.31", "driver": "7"}}, required=["npu"])
-    diff = compare(merge([old]), merge([new]), names=("old", "new"))
+    diff = compare_merged(merge([old]), merge([new]), names=("old", "new"))
     assert diff.unlike[0].environment == ("onnxruntime: 1.30 -> 1.31",)
     assert "required: (absent) -> yes" in diff.unlike[0].settings
     assert "onnxruntime: 1.30 -> 1.31" in "\n".join(diff_lines(diff))
@@ -197,7 +197,7 @@ def test_slower_is_told_on_like_machines_only(machine: str, slower: int) -> None
     slow = latency(*(3.0 + 0.001 * (i % 7) for i in range(100)))
     old = run_of([record("a", latency=quick)], targets={"npu": {"machine": "x86_64"}})
     new = run_of([record("a", latency=slow)], targets={"npu": {"machine": machine}})
-    diff = compare(merge([old]), merge([new]), names=("old", "new"))
+    diff = compare_merged(merge([old]), merge([new]), names=("old", "new"))
     assert [change.slower for change in diff.changes] == [True] * slower
 
 
@@ -211,13 +211,13 @@ def test_every_night_of_a_side_and_earlier_ones_are_used(tmp_path: Path) -> None
     write_run(tmp_path / "before", [record("a", latency=times(10.1))])
     write_run(tmp_path / "now", [record("a", latency=times(15.0))])
     base, before, now = (read_side(tmp_path / name) for name in ("base", "before", "now"))
-    diff = compare(base, now, names=("old", "new"))
+    diff = compare_merged(base, now, names=("old", "new"))
     assert diff.latency is not None
     assert (diff.latency.before, diff.latency.slower) == (3, 1)
-    earlier = compare(before, now, names=("old", "new"), earlier=[base]).latency
+    earlier = compare_merged(before, now, names=("old", "new"), earlier=[base]).latency
     assert earlier is not None
     assert (earlier.before, earlier.slower) == (4, 1)
-    alone = compare(before, now, names=("old", "new"))
+    alone = compare_merged(before, now, names=("old", "new"))
     assert alone.latency is not None
     assert "if nights differ by 3%: name more runs with --earlier" in latency_words(alone.latency)
     assert "--earlier" not in latency_words(diff.latency)
@@ -227,7 +227,7 @@ def test_a_slowdown_that_may_be_noise_fails_a_gate_and_is_told() -> None:
     quick = latency(*(1.0 + 0.001 * (i % 7) for i in range(100)))
     disturbed = latency(*(2.0 + 0.001 * (i % 7) for i in range(100)), waiting_threads=0.5)
     sides = (merge([run_of([record("a", latency=each)])]) for each in (quick, disturbed))
-    diff = compare(*sides, names=("old", "new"))
+    diff = compare_merged(*sides, names=("old", "new"))
     (change,) = diff.changes
     assert (change.kind, change.slower, change.unclear) == (CellChangeKind.CHANGED, False, True)
     assert change.facts[0].startswith("unclear whether it is slower: 1.003 ms became 2.003 ms")
@@ -254,7 +254,7 @@ def test_a_cell_whose_runs_contradict_each_other_counts_as_not_run(tmp_path: Pat
     )
     assert night.contradictions == (f"{told}, such as onnx-node/a[npu].",)
     before = merge([read_run(both / "one")])
-    diff = compare(before, night, names=("old", "new"))
+    diff = compare_merged(before, night, names=("old", "new"))
     assert [(change.kind, change.model) for change in diff.changes] == [(CellChangeKind.GONE, "a")]
     assert diff.changes[0].reason == "its runs hold different results: pass in one, crash in two"
     assert {one.limit for one in judge_changes(diff, GateLimits(), lambda _: "").breaches} == {
@@ -270,14 +270,14 @@ def test_a_dead_shard_that_ran_again_elsewhere_is_no_incomplete_run(tmp_path: Pa
     write_run(tmp_path / "night/again", [record("a"), record("b")])
     night = read_side(tmp_path / "night")
     assert (night.planned, night.complete) == (2, True)
-    assert compare(night, night, names=("old", "new")).new_not_run == 0
+    assert compare_merged(night, night, names=("old", "new")).new_not_run == 0
 
 
 def test_shards_are_one_side(tmp_path: Path) -> None:
     one = write_run(tmp_path / "one", [record("a")], missing=[])
     write_run(tmp_path / "two", [record("b")], missing=["onnx-node/c[npu]"])
     run = read_side(one.parent)
-    assert compare(run, run, names=("a", "b")).new_not_run == 1
+    assert compare_merged(run, run, names=("a", "b")).new_not_run == 1
 
 
 @given(st.lists(st.sampled_from([*Verdict, None]), max_size=12), st.lists(st.sampled_from([*Verdict, None])))
@@ -291,7 +291,7 @@ def test_every_cell_is_accounted_for(before: list[Verdict | None], after: list[V
         msgspec.structs.replace(merge([_run(side(verdicts), name)]))
         for verdicts, name in ((before, "old"), (after, "new"))
     ]
-    diff = compare(*runs, names=("old", "new"))
+    diff = compare_merged(*runs, names=("old", "new"))
     assert sum(diff.kinds.values()) == len(diff.changes)
     changed = sum(
         diff.kinds[kind] for kind in CellChangeKind if kind not in {CellChangeKind.NEW, CellChangeKind.GONE}

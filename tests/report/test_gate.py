@@ -4,7 +4,7 @@ import pytest
 from harness.core.manner import Manner
 from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
-from harness.report.diff import Diff, compare
+from harness.report.diff import Diff, compare_merged
 from harness.report.diff_text import gate_github, gate_lines
 from harness.report.gate import Enter, GateLimits, Judgement, TargetLimits, judge_changes
 from harness.report.inert import annotation, plain_line
@@ -14,7 +14,7 @@ from tests.kit import record, run_of
 
 def between(old: list[Record], new: list[Record], missing: list[str] | None = None) -> Diff:
     runs = merge([run_of(old)]), merge([run_of(new, missing=missing or [])])
-    return compare(*runs, names=("old", "new"))
+    return compare_merged(*runs, names=("old", "new"))
 
 
 def strict(diff: Diff) -> Judgement:
@@ -66,7 +66,7 @@ def test_a_cell_that_left_the_plan_or_was_not_run() -> None:
 
 def test_a_required_target_that_is_unavailable_fails_every_night() -> None:
     run = merge([run_of([record("a", verdict=Verdict.UNAVAILABLE)], required=["npu"])])
-    diff = compare(run, run, names=("old", "new"))
+    diff = compare_merged(run, run, names=("old", "new"))
     assert breached(strict(diff)) == {"required_unavailable": 1, "judged": 1}
     assert "limits.required_unavailable: 1 target, 0 allowed" in gate_lines(diff, strict(diff))
     assert judge_changes(diff, GateLimits(required_unavailable=1, judged=0), lambda _: "").passed

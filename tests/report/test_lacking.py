@@ -4,7 +4,7 @@ from harness.core.cell_end import CellEnd
 from harness.core.lacking import lacks_of
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.diff import compare
+from harness.report.diff import compare_merged
 from harness.report.diff_text import diff_lines, diff_markdown
 from harness.report.view import build_report
 from tests.kit import merged, record
@@ -28,7 +28,7 @@ def test_the_cells_of_a_lack_are_counted_by_target() -> None:
 def test_a_difference_tells_it_once() -> None:
     operators = ("Cast", "Div", "Max")
     old = merged([record(name) for name in operators])
-    diff = compare(old, merged([lacking(name) for name in operators]), names=("old", "new"))
+    diff = compare_merged(old, merged([lacking(name) for name in operators]), names=("old", "new"))
     assert diff.lacks == {"npu": {"f16": (0, 3)}}
     for lines in (diff_lines(diff), diff_markdown(diff)):
         text = " ".join(" ".join(lines).split())

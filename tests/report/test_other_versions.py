@@ -16,7 +16,7 @@ from harness.core.policy import Policy
 from harness.core.policy_terms import policy_terms
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.verdict import Family, Verdict
-from harness.report.diff import CellChangeKind, compare, read_side
+from harness.report.diff import CellChangeKind, compare_merged, read_side
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.history_file import History
 from harness.report.merge import merge
@@ -67,7 +67,7 @@ def test_a_stored_run_is_judged_again_and_the_rule_is_told(tmp_path: Path, capsy
 
 
 def test_a_stored_run_is_its_own_equal(tmp_path: Path) -> None:
-    diff = compare(read_side(STORED), read_side(STORED), names=("old", "new"))
+    diff = compare_merged(read_side(STORED), read_side(STORED), names=("old", "new"))
     assert (diff.changes, diff.measures, diff.unlike) == ((), {}, ())
     assert judge_changes(diff, GateLimits(), lambda _: "").passed
     with History(tmp_path / "h.sqlite", create=True) as history:
@@ -93,7 +93,7 @@ def test_a_stored_run_against_one_of_today(tmp_path: Path, turned: str, kind: Ce
             ]
 
     new = copied(tmp_path / "new", today)
-    diff = compare(read_side(STORED), read_side(new), names=("old", "new"))
+    diff = compare_merged(read_side(STORED), read_side(new), names=("old", "new"))
     assert {change.kind for change in diff.changes} == {kind}
     assert judge_changes(diff, GateLimits(), lambda _: "").passed is (kind is CellChangeKind.FIXED)
 
@@ -149,7 +149,7 @@ def test_what_is_no_longer_judged_never_passes_a_gate_in_silence(verdict: Verdic
     write_run(tmp_path / "old", [record("a")])
     write_run(tmp_path / "new", [record("a", verdict=verdict)])
     sides = (merge([read_run(tmp_path / name)]) for name in ("old", "new"))
-    diff = compare(*sides, names=("old", "new"))
+    diff = compare_merged(*sides, names=("old", "new"))
     (change,) = diff.changes
     word = {Family.SKIPPED: "no longer tested: skipped as", Family.EXCLUDED: "no longer judged: excluded as"}
     assert (change.kind, change.facts) == (CellChangeKind.GONE, (f"{word[verdict.family]} {verdict.value}",))

@@ -14,7 +14,7 @@ from harness.core.policy_terms import policy_terms
 from harness.core.record import Record
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Family, Verdict, is_result
-from harness.report.diff import CellChangeKind, Diff, compare
+from harness.report.diff import CellChangeKind, Diff, compare_merged
 from harness.report.diff_text import diff_lines, diff_markdown, gate_lines
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.history_file import History
@@ -105,7 +105,7 @@ PAIRS: list[tuple[str, tuple[Verdict, Any], tuple[Verdict, Any], CellChangeKind 
 
 def of(sides: tuple[Any, Any]) -> Diff:
     old, new = ([record("a", verdict=verdict, **fields)] for verdict, fields in sides)
-    return compare(merge([run_of(old)]), merge([run_of(new)]), names=("old", "new"))
+    return compare_merged(merge([run_of(old)]), merge([run_of(new)]), names=("old", "new"))
 
 
 @pytest.mark.parametrize(("name", "old", "new", "kind"), PAIRS, ids=[pair[0] for pair in PAIRS])
@@ -156,7 +156,7 @@ def test_what_else_changed_stands_beside_the_change(
         run_of([record("a", **SAME)], targets={"npu": old}),
         run_of([record("a", verdict=FAIL, **SAME)], targets={"npu": new}),
     )
-    diff = compare(*(merge([run]) for run in runs), names=("old", "new"))
+    diff = compare_merged(*(merge([run]) for run in runs), names=("old", "new"))
     assert [(change.kind, change.beside) for change in diff.changes] == [(K.REGRESSED, (word,))]
     assert word in " ".join("\n".join(diff_lines(diff)).split())
     assert diff.unlike[0].words == (word,)
@@ -166,7 +166,7 @@ def test_facts_of_a_later_version_are_no_change_of_the_machine() -> None:
     old = run_of([record("a", **SAME)], targets={"npu": {"processor": {"model": "x", "count": 2}}})
     later = {"processor": {"model": "x", "count": 2, "features": ["avx2"]}, "drivers": {"i915": "1"}}
     new = run_of([record("a", verdict=FAIL, **SAME)], targets={"npu": later})
-    diff = compare(merge([old]), merge([new]), names=("old", "new"))
+    diff = compare_merged(merge([old]), merge([new]), names=("old", "new"))
     assert diff.unlike == ()
     assert diff.changes[0].beside == ()
 
@@ -177,7 +177,7 @@ def test_facts_of_a_later_version_are_no_change_of_the_machine() -> None:
 def test_a_partial_run_is_told_apart_from_a_smaller_plan(missing: list[str], text: str) -> None:
     old = merge([run_of([record("a", **SAME), record("b", **SAME)])])
     new = merge([run_of([record("a", **SAME)], missing=missing)])
-    diff = compare(old, new, names=("old", "new"))
+    diff = compare_merged(old, new, names=("old", "new"))
     assert [(change.kind, change.facts) for change in diff.changes] == [(K.GONE, (text,))]
     assert ("INCOMPLETE" in "\n".join(diff_lines(diff))) is bool(missing)
     assert not judge_changes(diff, GateLimits(), lambda _: "").passed
@@ -259,7 +259,7 @@ def test_another_verdict_is_always_a_change(
         ]
         for side in (0, 1)
     )
-    diff = compare(merge([run_of(old)]), merge([run_of(new)]), names=("old", "new"))
+    diff = compare_merged(merge([run_of(old)]), merge([run_of(new)]), names=("old", "new"))
     kinds = {change.model: change.kind for change in diff.changes}
     judgement = judge_changes(diff, GateLimits(), lambda _: "")
     for at, (before, after, *_) in enumerate(pairs):

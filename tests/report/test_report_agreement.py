@@ -8,7 +8,7 @@ import pytest
 from harness.core.agreement import Agreement
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.verdict import Verdict
-from harness.report.diff import CellChangeKind, Diff, compare
+from harness.report.diff import CellChangeKind, Diff, compare_merged
 from harness.report.diff_text import gate_github, gate_lines
 from harness.report.facts_in_words import evidence
 from harness.report.gate import GateLimits, has_answers, judge_changes
@@ -102,7 +102,7 @@ def test_names_are_no_markup(tmp_path: Path) -> None:
 
 
 def between(old: list[Record], new: list[Record]) -> Diff:
-    return compare(merge([run_of(old)]), merge([run_of(new)]), names=("old", "new"))
+    return compare_merged(merge([run_of(old)]), merge([run_of(new)]), names=("old", "new"))
 
 
 def test_other_answers_are_a_change_of_a_cell() -> None:

@@ -13,7 +13,7 @@ from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.report.badge import badges
-from harness.report.diff import compare
+from harness.report.diff import compare_merged
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.json_report import ReportFile, to_json
 from harness.report.junit import to_junit
@@ -141,7 +141,7 @@ def test_a_gate_fails_where_the_ends_of_a_target_have_become_unclean(
     before: dict[str, TargetExit], *, known: bool, count: int
 ) -> None:
     old, new = report().run, report(known=known).run
-    diff = compare(msgspec.structs.replace(old, exits=before), new, names=("old", "new"))
+    diff = compare_merged(msgspec.structs.replace(old, exits=before), new, names=("old", "new"))
     breaches = {one.limit: one for one in judge_changes(diff, GateLimits(), lambda _: "").breaches}
     assert ("unclean_exit" in breaches) is bool(count)
     if count:

@@ -10,7 +10,7 @@ import pytest
 from harness.core.latency import Latency
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.diff import CellChange, CellChangeKind, Diff, compare, read_side
+from harness.report.diff import CellChange, CellChangeKind, Diff, compare_merged, read_side
 from harness.report.diff_text import gate_lines
 from harness.report.gate import GateLimits, Judgement, judge_changes
 from harness.report.history_file import History
@@ -142,7 +142,7 @@ def nights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[dict[int,
             diff = judgement = None
             if before := found.get(night - 1):
                 earlier = [found[each].run for each in range(max(1, night - 5), night - 1)]
-                diff = compare(before.run, run, names=("before", "now"), earlier=earlier)
+                diff = compare_merged(before.run, run, names=("before", "now"), earlier=earlier)
                 judgement = judge_changes(diff, GateLimits(), known_flake)
             found[night] = Night(run, diff, judgement, trends(history))
         yield found, history

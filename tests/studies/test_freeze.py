@@ -10,7 +10,7 @@ from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.profiles.profile import Profile, ProfileRules
 from harness.profiles.profile_archive import write_archive
-from harness.profiles.suite import checked_files, profile_suite
+from harness.profiles.profile_suite import checked_files, profile_suite
 from harness.studies.freeze import CaseCandidate, FrozenCases, freeze
 
 RULES = ProfileRules(

@@ -14,7 +14,7 @@ from harness.corpus.fuzz_suite import fuzz_name
 from harness.fuzz.coverage import Coverage
 from harness.fuzz.fuzz_state import FuzzState, write_state
 from harness.triage import histories
-from harness.triage.histories import HISTORIES, Histories, History, earlier_of_all, write_histories
+from harness.triage.histories import HISTORIES, Histories, ProcessHistory, earlier_of_all, write_histories
 from tests.kit import bare_record
 from tests.triage.planted_faults import PLANTED
 
@@ -68,9 +68,9 @@ def test_the_cells_before_one_are_those_of_its_process(tmp_path: Path) -> None:
     write_state(tmp_path, FuzzState(seed=SEED))
     cells = ((1, 10), (2, 11), (3, 12), (5, 14))
     lines = (
-        History(target="gpu", pid=7, cells=cells),
-        History(target="gpu", pid=8, cells=((2, 20),)),
-        History(target="npu", pid=7, cells=((2, 21),)),
+        ProcessHistory(target="gpu", pid=7, cells=cells),
+        ProcessHistory(target="gpu", pid=8, cells=((2, 20),)),
+        ProcessHistory(target="npu", pid=7, cells=((2, 21),)),
     )
     write_histories(tmp_path, iter(lines))
     with (tmp_path / HISTORIES).open("ab") as file:

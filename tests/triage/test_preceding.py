@@ -49,7 +49,7 @@ def found(
     budget: TimeBudget | None = None,
 ) -> tuple[list[str], FakeRerun]:
     fake = FakeRerun(needed)
-    monkeypatch.setattr(module, "rerun", fake)
+    monkeypatch.setattr(module, "rerun_failure", fake)
     reruns = Reruns(None, {}, records[-1], lambda _: records[:-1], budget or TimeBudget(None))  # type: ignore[arg-type]
     result = reruns.preceding()
     return [one.record.model for one in result], fake

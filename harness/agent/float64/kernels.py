@@ -10,7 +10,7 @@ import numpy as np
 from harness.agent.target_errors import UnsupportedError
 
 # It would round to float32 inside: its text, or its function, says so.
-FLOAT32_INSIDE = (
+FLOAT32_KERNELS = (
     *("GroupNormalization", "RMSNormalization", "RotaryEmbedding", "Attention", "FlexAttention"),
     *("LinearAttention", "SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"),
 )
@@ -28,7 +28,7 @@ class Kernels:
 
         Return None if no kernel takes these inputs, with doubles unchanged.
         """
-        if node.op_type in FLOAT32_INSIDE or node.domain not in ("", "ai.onnx.ml"):
+        if node.op_type in FLOAT32_KERNELS or node.domain not in ("", "ai.onnx.ml"):
             return None
         content = self._model(node, inputs)
         if content is None:

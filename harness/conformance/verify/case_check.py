@@ -10,7 +10,7 @@ from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.errors import one_line
 from harness.core.record import SCHEMA, Record
 from harness.profiles.profile import Profile, ProfileCase
-from harness.profiles.suite import suite_name
+from harness.profiles.profile_suite import suite_name
 
 _MOST_NAMED = 5
 

@@ -13,7 +13,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.profiles.profile import Profile, ProfileCase
-from harness.profiles.suite import policy_of_case
+from harness.profiles.profile_suite import policy_of_case
 
 _OF_DEVICE = ("provider", "provider_options", "runtime", "onnxruntime", "libraries", "devices", "drivers")
 """Facts of an environment that decide an answer, as far as they are known."""

@@ -16,7 +16,7 @@ from harness.engine.cell_record import model_content
 from harness.engine.compare_sets import by_name, compare_sets, flat
 from harness.engine.output_kinds import output_kinds_of
 from harness.profiles.profile import Profile
-from harness.profiles.suite import profile_suite
+from harness.profiles.profile_suite import profile_suite
 
 
 class FrozenLeaf(msgspec.Struct, frozen=True, kw_only=True):

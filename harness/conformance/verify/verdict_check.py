@@ -9,7 +9,7 @@ from harness.core.judgement import is_rounded
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import Record
 from harness.profiles.profile import ProfileCase, ProfileRules
-from harness.profiles.suite import policy_of_case
+from harness.profiles.profile_suite import policy_of_case
 
 _GOLDEN = "profile"
 """The source of the golden in records of a profile."""

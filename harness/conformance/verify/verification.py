@@ -41,7 +41,7 @@ from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.plan.matrix import Matrix
 from harness.profiles.profile import Profile, ProfileCase, ProfileRules, decode_profile, profiles_folder
-from harness.profiles.suite import policy_of_case
+from harness.profiles.profile_suite import policy_of_case
 
 _MOST_RECORDS = 20_000
 MOST_FINDINGS = 200

@@ -4,7 +4,7 @@ from typing import Any
 
 from harness.core.value import STRING
 from harness.corpus.element_types import NUMBERS, is_floating
-from harness.corpus.forms.input_values import APART, GENERAL, POSITIVE, ValueKind, values
+from harness.corpus.forms.input_values import APART, GENERAL, POSITIVE_VALUES, ValueKind, values
 from harness.corpus.forms.setting import Form, Operand, Setting, broadcast
 
 _DOMAINS: dict[str, ValueKind] = {
@@ -15,11 +15,11 @@ _DOMAINS: dict[str, ValueKind] = {
     "Ceil": APART,
     "Floor": APART,
     "HardSigmoid": APART,
-    "Log": POSITIVE,
+    "Log": POSITIVE_VALUES,
     "Reciprocal": ValueKind(away=0.5),
     "Round": APART,
     "Shrink": APART,
-    "Sqrt": POSITIVE,
+    "Sqrt": POSITIVE_VALUES,
     "Tan": ValueKind(low=-1.125, high=1.125),
     "ThresholdedRelu": APART,
 }
@@ -100,7 +100,7 @@ def _kinds(setting: Setting) -> tuple[ValueKind, ValueKind]:
     whole = not is_floating(setting.dtype(0))
     if name == "Pow":
         exponent = ValueKind(low=0.0 if whole or not is_floating(setting.dtype(1)) else -2.0, high=3.0)
-        return (ValueKind(low=0.0, high=4.0) if whole else POSITIVE), exponent
+        return (ValueKind(low=0.0, high=4.0) if whole else POSITIVE_VALUES), exponent
     if name == "Div":
         # Integer division truncates; ONNX says so for both signs.
         return GENERAL, ValueKind(low=1.0 if whole else -4.0, away=0.5)

@@ -125,7 +125,7 @@ _OPERATORS: dict[MakeForm, str] = {
     indexing.rows: "ai.onnx.ml.ArrayFeatureExtractor",
 }
 
-FAMILIES: dict[str, MakeForm] = {
+FORM_FAMILIES: dict[str, MakeForm] = {
     name: family for family, names in _OPERATORS.items() for name in names.split()
 }
 """Operator, with its domain unless that is ONNX's own -> its family."""

@@ -38,7 +38,7 @@ class ValueKind(msgspec.Struct, frozen=True, kw_only=True):
 
 GENERAL = ValueKind()
 UNIT = ValueKind(low=-1.0, high=1.0)
-POSITIVE = ValueKind(low=0.25, high=4.0)
+POSITIVE_VALUES = ValueKind(low=0.25, high=4.0)
 SMALL = ValueKind(low=-0.5, high=0.5)
 APART = ValueKind(apart=True, fine=False)
 DISTINCT = ValueKind(distinct=True, fine=False)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from harness.corpus.forms.input_values import POSITIVE, ValueKind
+from harness.corpus.forms.input_values import POSITIVE_VALUES, ValueKind
 from harness.corpus.forms.setting import Form, Operand, Setting
 
 _SCALES = ValueKind(low=-2.0, high=2.0)
@@ -16,7 +16,7 @@ def _epsilon(setting: Setting) -> dict[str, Any]:
 def batch(setting: Setting) -> Form:
     """Return a form of BatchNormalization outside of training."""
     shape = setting.shape(2, 5)
-    kinds = (_SCALES, _SCALES, _SCALES, POSITIVE)
+    kinds = (_SCALES, _SCALES, _SCALES, POSITIVE_VALUES)
     parameters = [setting.operand(at, shape[1:2], kind) for at, kind in enumerate(kinds, 1)]
     attributes = _epsilon(setting) | setting.maybe(20, {"momentum": 0.5})
     return Form(inputs=(setting.operand(0, shape), *parameters), attributes=attributes)

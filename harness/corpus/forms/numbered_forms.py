@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.corpus.forms.draw import ChoiceStream
-from harness.corpus.forms.families import FAMILIES
+from harness.corpus.forms.families import FORM_FAMILIES
 from harness.corpus.forms.operator_schemas import OperatorSchema, operators
 from harness.corpus.forms.setting import Setting
 
@@ -44,7 +44,7 @@ def known_operators() -> dict[str, tuple[OperatorSchema, ...]]:
     found: dict[str, tuple[OperatorSchema, ...]] = {}
     for operator in operators():
         name = full_name(operator)
-        if name in FAMILIES:
+        if name in FORM_FAMILIES:
             found[name] = (*found.get(name, ()), operator)
     return found
 
@@ -74,6 +74,6 @@ def form_model(choice: KernelChoice, draw: ChoiceStream) -> "Built":
     from harness.corpus.forms.form_model import build
 
     setting = Setting(choice.operator, choice.types, draw)
-    form = FAMILIES[full_name(choice.operator)](setting)
+    form = FORM_FAMILIES[full_name(choice.operator)](setting)
     types = tuple(form.types.get(at) or setting.output_type(at) for at in range(form.outputs))
     return build(choice.operator, choice.opset, form, types, draw)

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from harness.corpus.element_types import is_floating
-from harness.corpus.forms.input_values import DISTINCT, GENERAL, POSITIVE, UNIT, ValueKind
+from harness.corpus.forms.input_values import DISTINCT, GENERAL, POSITIVE_VALUES, UNIT, ValueKind
 from harness.corpus.forms.setting import FROM_END, Form, Operand, Setting
 
 _PRODUCTS = frozenset({"ReduceProd", "CumProd"})
@@ -34,7 +34,7 @@ def reduction(setting: Setting) -> Form:
 
 def _kind(setting: Setting, shape: tuple[int, ...]) -> ValueKind:
     if setting.name == "ReduceLogSum":
-        return POSITIVE if is_floating(setting.dtype(0)) else ValueKind(low=1.0)
+        return POSITIVE_VALUES if is_floating(setting.dtype(0)) else ValueKind(low=1.0)
     if setting.name in _PRODUCTS:
         # Products of many factors stay in the range of float16 and of int32.
         if is_floating(setting.dtype(0)):

@@ -16,7 +16,7 @@ FLOAT_TENSOR, DOUBLE = "tensor(float)", "tensor(double)"
 _SINGLE = FLOAT_TYPES[FLOAT_TENSOR]
 
 Beside = Literal["", "one", "row"] | tuple[int, ...]
-"""What the noise of an element also depends on, besides the element's own size; see ``RoundingDraws.noise``."""
+"""What the noise of an element depends on besides the element's own size; see ``RoundingDraws.noise``."""
 
 FOUND = 3.0**0.5
 """Half-width of noise whose root mean square is 1: an error of known size and unknown sign."""

@@ -1,7 +1,7 @@
 """Choosing and writing elements by positions."""
 
-from harness.operators.row import MICROSOFT, ONNX, BookRow, plain
-from harness.operators.values import (
+from harness.operators.row import MICROSOFT, ONNX_DOMAIN, BookRow, plain
+from harness.operators.value_domains import (
     COUNTED,
     ONE,
     ZERO,
@@ -10,7 +10,7 @@ from harness.operators.values import (
     index_tuples,
     length_along,
     one_hot_indices,
-    scattered,
+    scattered_indices,
     scattered_tuples,
 )
 
@@ -32,8 +32,9 @@ _ROWS = (
         values={0: one_hot_indices, 1: Domain(low=3, high=6)}, copies=2),
     BookRow("ReverseSequence", exact=True, control_inputs=(1,), values={1: length_along(0, "time_axis")},
         copies=0, shape="like_first"),
-    BookRow("Scatter", exact=True, values={1: scattered}, undefined="scatter"),
-    BookRow("ScatterElements", values={1: scattered}, undefined="scatter", indexed=True, shape="like_first"),
+    BookRow("Scatter", exact=True, values={1: scattered_indices}, undefined="scatter"),
+    BookRow("ScatterElements", values={1: scattered_indices}, undefined="scatter", indexed=True,
+        shape="like_first"),
     BookRow("ScatterND", values={1: scattered_tuples}, undefined="scatter_tuples", shape="like_first"),
     BookRow("Slice", exact=True, passes_angles=True, keeps_whole=True, control_inputs=(1, 2, 3, 4),
         values={1: ZERO, 2: Domain(pattern=(2,)), 3: COUNTED, 4: ONE}, keeps_values=True, copies=0,
@@ -42,7 +43,7 @@ _ROWS = (
     BookRow("TensorScatter", exact=True, values={2: ZERO}),
     BookRow("TopK", exact=True, jumps=True, control_inputs=(1,), values={1: length_along(-1, "axis")},
         copies=0, ties="first_index", shape="top_k", fit="top_k"),
-    BookRow("Unique", domains=(ONNX, MICROSOFT), exact=True, jumps=True),
+    BookRow("Unique", domains=(ONNX_DOMAIN, MICROSOFT), exact=True, jumps=True),
     *plain("DynamicSlice"),
 )
 # fmt: on

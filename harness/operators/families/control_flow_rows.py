@@ -1,7 +1,7 @@
 """Branches and loops."""
 
 from harness.operators.row import BookRow
-from harness.operators.values import ONE, Domain
+from harness.operators.value_domains import ONE, Domain
 
 # fmt: off
 _ROWS = (

@@ -1,7 +1,7 @@
 """Attention and rotary embeddings."""
 
 from harness.operators.row import MICROSOFT, PREVIEW, BookRow
-from harness.operators.values import index_into
+from harness.operators.value_domains import index_into
 
 # fmt: off
 _ROWS = (

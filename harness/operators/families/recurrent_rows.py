@@ -1,7 +1,7 @@
 """Recurrent layers."""
 
 from harness.operators.row import BookRow
-from harness.operators.values import length_along
+from harness.operators.value_domains import length_along
 
 # fmt: off
 _ROWS = (

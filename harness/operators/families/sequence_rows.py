@@ -1,7 +1,7 @@
 """Sequences and optionals."""
 
 from harness.operators.row import BookRow
-from harness.operators.values import ZERO
+from harness.operators.value_domains import ZERO
 
 # fmt: off
 _ROWS = (

@@ -1,7 +1,7 @@
 """Moving, casting and making tensors, and what reads their shapes."""
 
 from harness.operators.row import MICROSOFT, BookRow, plain
-from harness.operators.values import COUNTED, ONE, Domain, cast_to
+from harness.operators.value_domains import COUNTED, ONE, Domain, cast_to
 
 # fmt: off
 _ROWS = (

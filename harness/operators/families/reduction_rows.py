@@ -1,7 +1,7 @@
 """Reductions along axes, running sums, softmax and losses."""
 
 from harness.operators.row import BookRow
-from harness.operators.values import COUNTED, POSITIVE, ZERO, index_into
+from harness.operators.value_domains import COUNTED, POSITIVE, ZERO, index_into
 
 # fmt: off
 _ROWS = (

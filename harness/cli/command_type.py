@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from harness.cli.options import Given, Once, Options, Run
+from harness.cli.options import GivenArguments, Once, Options, RunCommand
 
 Aim: TypeAlias = Literal["begin", "cause", "compare", "publish", "share", "maintain", "other"]
 
@@ -16,7 +16,7 @@ _RUN = "run"
 """In the parsed values: the function that runs the command."""
 
 
-class Registered(msgspec.Struct, frozen=True, kw_only=True):
+class RegisteredCommand(msgspec.Struct, frozen=True, kw_only=True):
     """What a name of the command line stands for. Its module imports nothing heavy before it runs.
 
     Attributes:
@@ -33,7 +33,7 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
         raise NotImplementedError
 
 
-class Command(Registered, frozen=True, kw_only=True):
+class Command(RegisteredCommand, frozen=True, kw_only=True):
     """A command.
 
     Attributes:
@@ -41,7 +41,7 @@ class Command(Registered, frozen=True, kw_only=True):
         exit_codes: Exit code -> what it means; empty where 0 is all there is to say.
     """
 
-    declare: Callable[[Options], Run]
+    declare: Callable[[Options], RunCommand]
     exit_codes: Mapping[int, str] = {}
 
     def add_to(self, commands: Commands) -> None:
@@ -58,7 +58,7 @@ class Command(Registered, frozen=True, kw_only=True):
         parser.set_defaults(**{_RUN: self.declare(Options(parser))})
 
 
-class CommandGroup(Registered, frozen=True, kw_only=True):
+class CommandGroup(RegisteredCommand, frozen=True, kw_only=True):
     """A command that consists of further commands, such as `golden record` and `golden verify`.
 
     Attributes:
@@ -77,8 +77,8 @@ class CommandGroup(Registered, frozen=True, kw_only=True):
 
 def run_parsed(values: argparse.Namespace) -> int:
     """Run the command of a command line, and return its exit code."""
-    run: Run = getattr(values, _RUN)
-    return int(run(Given(values)))
+    run: RunCommand = getattr(values, _RUN)
+    return int(run(GivenArguments(values)))
 
 
 def _sentence(summary: str) -> str:

@@ -1,7 +1,7 @@
 """Pooling, resizing, sampling and boxes."""
 
 from harness.operators.row import MICROSOFT, NCHWC, BookRow, plain
-from harness.operators.values import Domain, index_into, resize_factors
+from harness.operators.value_domains import Domain, index_into, resize_factors
 
 # fmt: off
 _ROWS = (

@@ -1,10 +1,10 @@
 """Products of matrices, convolutions and sums by an equation."""
 
-from harness.operators.row import MICROSOFT, NCHWC, ONNX, BookRow, plain
+from harness.operators.row import MICROSOFT, NCHWC, ONNX_DOMAIN, BookRow, plain
 
 # fmt: off
 _ROWS = (
-    BookRow("CausalConvWithState", domains=(ONNX, MICROSOFT), rounds_inside=True, even="all",
+    BookRow("CausalConvWithState", domains=(ONNX_DOMAIN, MICROSOFT), rounds_inside=True, even="all",
         steps="composed", terms="window", multiplies=True),
     BookRow("Conv", offset=2, exact_where="sum", terms="window", multiplies=True, shows_precision=True,
         differs_in_float16=True, size="convolution", fit="convolution", products="window", layer="weights",

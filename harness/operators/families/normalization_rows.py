@@ -1,7 +1,7 @@
 """Normalizations and dropout."""
 
 from harness.operators.row import BookRow
-from harness.operators.values import POSITIVE, Domain
+from harness.operators.value_domains import POSITIVE, Domain
 
 # fmt: off
 _ROWS = (

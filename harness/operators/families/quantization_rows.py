@@ -1,7 +1,7 @@
 """Quantization, and products of quantized tensors."""
 
 from harness.operators.row import MICROSOFT, BookRow
-from harness.operators.values import SCALE
+from harness.operators.value_domains import SCALE
 
 # fmt: off
 _ROWS = (

@@ -118,7 +118,7 @@ def length_along(axis: int = 0, attribute: str = "") -> ValueRule:
     return rule
 
 
-def scattered(use: NodeUse) -> Domain | None:
+def scattered_indices(use: NodeUse) -> Domain | None:
     """Return the indices along an axis that a scatter writes to: each element once."""
     axis = int(use.number("axis", 0))
     extent = use.extent(0, axis)

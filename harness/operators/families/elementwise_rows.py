@@ -1,7 +1,7 @@
 """Elementwise operators: arithmetic, comparisons, functions and activations."""
 
 from harness.operators.row import MICROSOFT, BookRow, plain
-from harness.operators.values import DIVISOR, POSITIVE, Domain, base_of_power, compared_with
+from harness.operators.value_domains import DIVISOR, POSITIVE, Domain, base_of_power, compared_with
 
 # fmt: off
 _ROWS = (

@@ -1,7 +1,7 @@
 """Operators of onnxruntime alone: its domain ``com.microsoft``, and those of its optimizer."""
 
 from harness.operators.row import MICROSOFT, NCHWC, BookRow, plain
-from harness.operators.values import SCALE, index_into
+from harness.operators.value_domains import SCALE, index_into
 
 # fmt: off
 _ROWS = (

@@ -1,7 +1,7 @@
 """Fourier transforms and what goes with them."""
 
 from harness.operators.row import BookRow
-from harness.operators.values import Domain
+from harness.operators.value_domains import Domain
 
 # fmt: off
 _ROWS = (

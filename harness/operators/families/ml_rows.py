@@ -1,7 +1,7 @@
 """Classic machine learning: the domain ``ai.onnx.ml``."""
 
 from harness.operators.row import ML, BookRow, plain
-from harness.operators.values import index_into
+from harness.operators.value_domains import index_into
 
 # fmt: off
 _ROWS = (
