@@ -36,8 +36,8 @@ OF_A_PLACE = {
 }
 """Where functions share names, such as those of operators: the place tells what they do."""
 
-CHOSEN_BY_NAME = ("agent/precision/", "agent/scenarios/")
-"""Where a job names the module: all of them have the same functions and constants."""
+CHOSEN_BY_NAME = ("agent/precision/", "agent/scenarios/", "operators/families/")
+"""Where all modules have the same functions and constants, and one is chosen by its name."""
 
 COMMANDS = "cli/"
 """Where a function has the name of its command."""

@@ -89,8 +89,8 @@ def bad_positions(compared: ComparedPositions, policy: Policy) -> Flags:
 def apart_positions(compared: ComparedPositions, policy: Policy) -> Flags:
     """Return for each position whether two results of one EP are further apart than rounding explains.
 
-    The model's noise decides where it is known. Otherwise ``FAR_FROM_CPU`` times the relative tolerance limits
-    each position as a whole: single elements near zero say nothing.
+    The model's noise decides where it is known. Otherwise ``FAR_FROM_CPU`` times the relative tolerance
+    limits each position as a whole: single elements near zero say nothing.
     """
     if compared.spread is not None:
         return bad_positions(compared, msgspec.structs.replace(policy, judge_by="noise"))

@@ -7,8 +7,8 @@ The CPU EP's error is the cost of the precision for this model. So it is the mea
 
 An output agrees if one of these holds:
 
-* its elements are within the tolerance of the golden, and its error is at most ``FAR_FROM_CPU`` times the cost
-  of the precision: a tolerance that is wide compared with small values would pass anything;
+* its elements are within the tolerance of the golden, and its error is at most ``FAR_FROM_CPU`` times the
+  cost of the precision: a tolerance that is wide compared with small values would pass anything;
 * the same relative to the CPU EP's own answer;
 * its error, and its distance from the CPU EP's own answer, are at most ``LIMITS`` times the CPU EP's error,
   and no element is further off than twice that multiple of the CPU EP's worst.

@@ -36,8 +36,8 @@ class Watch(msgspec.Struct, kw_only=True):
         began: Its start, on the monotonic clock.
         alone: Whether nothing else runs meanwhile: then a process at work may go on until ``MOST_LIMITS``.
         small: Whether the model is so small that a process still at work at its limit counts as hung.
-        is_here: Whether ``ProcessWork`` is measured at each check. Elsewhere the first measurement may belong to
-            an earlier phase.
+        is_here: Whether ``ProcessWork`` is measured at each check. Elsewhere the first measurement may
+            belong to an earlier phase.
         lost_s: Seconds of its time that other programs took.
         looks: Its work at each check.
         newest_s: Time of the newest work, on the clock of its machine.

@@ -28,7 +28,7 @@ from harness.operators.row import BookRow
 
 FAMILIES: Mapping[str, tuple[BookRow, ...]] = MappingProxyType(
     {
-        family.__name__.rpartition(".")[2]: family.ROWS
+        family.__name__.rpartition(".")[2].removesuffix("_rows"): family.ROWS
         for family in (
             elementwise_rows,
             reduction_rows,

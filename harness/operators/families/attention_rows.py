@@ -4,7 +4,7 @@ from harness.operators.row import MICROSOFT, PREVIEW, BookRow
 from harness.operators.value_domains import index_into
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("Attention", rounds_inside=True, even="rows", steps="composed", copied_outputs=(1, 2),
         terms="attended", multiplies=True, shows_precision=True, differs_in_float16=True, float32_inside=True,
         products="attention", layer="weights"),

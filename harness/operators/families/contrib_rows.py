@@ -4,7 +4,7 @@ from harness.operators.row import MICROSOFT, NCHWC, BookRow, plain
 from harness.operators.value_domains import SCALE, index_into
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("BiasAdd", domains=(MICROSOFT,), adds_bias=True),
     BookRow("BiasGelu", domains=(MICROSOFT,), units=4, rounds_inside=True, from_one=True, steps="stepwise",
         shape="like_first"),

@@ -4,7 +4,7 @@ from harness.operators.row import MICROSOFT, BookRow, plain
 from harness.operators.value_domains import DIVISOR, POSITIVE, Domain, base_of_power, compared_with
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("Abs", exact=True, keeps_whole=True, copies=0, shape_arithmetic=True, shape="like_first",
         sized_as_first=True, numbers="np.abs"),
     BookRow("Acos", units=2, rounds_inside=True, from_one=True, values={0: Domain(low=-0.9, high=0.9)},

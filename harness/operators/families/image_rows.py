@@ -4,7 +4,7 @@ from harness.operators.row import MICROSOFT, NCHWC, BookRow, plain
 from harness.operators.value_domains import Domain, index_into, resize_factors
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("AffineGrid", terms="last_axis", multiplies=True),
     BookRow("AveragePool", terms="kernel", differs_in_float16=True, size="pool", fit="pool",
         products="kernel", passes_scores="pools"),

@@ -15,7 +15,7 @@ from harness.operators.value_domains import (
 )
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("Compress", exact=True, copies=0),
     BookRow("Gather", exact=True, passes_angles=True, keeps_whole=True,
         values={1: index_into(0, attribute="axis")}, keeps_values=True, copies=0, indexed=True,

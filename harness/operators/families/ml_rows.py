@@ -4,7 +4,7 @@ from harness.operators.row import ML, BookRow, plain
 from harness.operators.value_domains import index_into
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("ArrayFeatureExtractor", domains=(ML,), exact=True, values={1: index_into(0, -1)}),
     BookRow("Binarizer", domains=(ML,), exact=True, jumps=True),
     BookRow("CastMap", domains=(ML,), exact=True),

@@ -4,7 +4,7 @@ from harness.operators.row import BookRow
 from harness.operators.value_domains import POSITIVE, Domain
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("BatchNormalization", even="channels", steps="stepwise", values={4: POSITIVE},
         differs_in_float16=True, shape="like_first", sized_as_first=True, fit="channels",
         note="Usually computed as a product and an offset, both of which may be larger than their sum."),

@@ -3,7 +3,7 @@
 from harness.operators.row import MICROSOFT, NCHWC, ONNX_DOMAIN, BookRow, plain
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("CausalConvWithState", domains=(ONNX_DOMAIN, MICROSOFT), rounds_inside=True, even="all",
         steps="composed", terms="window", multiplies=True),
     BookRow("Conv", offset=2, exact_where="sum", terms="window", multiplies=True, shows_precision=True,

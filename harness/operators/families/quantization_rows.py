@@ -4,7 +4,7 @@ from harness.operators.row import MICROSOFT, BookRow
 from harness.operators.value_domains import SCALE
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("DequantizeLinear", values={1: SCALE}, added_by_conversion=True, shape="like_first",
         sized_as_first=True, restricts_as_first=True, passes_scores="moves"),
     BookRow("DequantizeLinear", domains=(MICROSOFT,), values={1: SCALE}, added_by_conversion=True,

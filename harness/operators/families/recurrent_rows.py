@@ -4,7 +4,7 @@ from harness.operators.row import BookRow
 from harness.operators.value_domains import length_along
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("GRU", units=4, rounds_inside=True, from_one=True, steps="composed", control_inputs=(4,),
         terms="recurrence", multiplies=True, values={4: length_along()}, shows_precision=True,
         differs_in_float16=True, shape="recurrence", size="recurrence", fit="recurrence",

@@ -4,7 +4,7 @@ from harness.operators.row import BookRow
 from harness.operators.value_domains import COUNTED, POSITIVE, ZERO, index_into
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("ArgMax", exact=True, jumps=True, ties="first_index", shape="arg", size="arg"),
     BookRow("ArgMin", exact=True, jumps=True, ties="first_index", shape="arg", size="arg"),
     BookRow("CumProd", terms="longest_axis", multiplies=True, axes_input=1, values={1: ZERO}),

@@ -4,7 +4,7 @@ from harness.operators.row import BookRow
 from harness.operators.value_domains import ZERO
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("ConcatFromSequence", exact=True, joins_values=True),
     BookRow("Optional", exact=True),
     BookRow("OptionalGetElement", exact=True),

@@ -4,7 +4,7 @@ from harness.operators.row import MICROSOFT, BookRow, plain
 from harness.operators.value_domains import COUNTED, ONE, Domain, cast_to
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("BitCast", exact=True),
     BookRow("Cast", exact=True, values={0: cast_to}, undefined="cast", keeps_values=True,
         added_by_conversion=True, shape_arithmetic=True, shape="like_first", sized_as_first=True,

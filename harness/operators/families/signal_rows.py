@@ -4,7 +4,7 @@ from harness.operators.row import BookRow
 from harness.operators.value_domains import Domain
 
 # fmt: off
-_ROWS = (
+ROWS = (
     BookRow("BlackmanWindow", even="all", values={0: Domain(low=4, high=9)}, float32_inside=True,
         float32_unless="output_datatype"),
     BookRow("DFT", units=16, even="all", transform=True, control_inputs=(1, 2), terms="transformed_axis",

@@ -3,7 +3,7 @@
 from harness.operators.row import plain
 
 # fmt: off
-_ROWS = (
+ROWS = (
     *plain("RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer"),
 )
 # fmt: on

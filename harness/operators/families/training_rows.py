@@ -3,7 +3,7 @@
 from harness.operators.row import TRAINING, plain
 
 # fmt: off
-_ROWS = (
+ROWS = (
     *plain("Adagrad Adam Gradient Momentum", domains=(TRAINING,)),
 )
 # fmt: on
