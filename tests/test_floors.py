@@ -93,8 +93,7 @@ TABLE = {
     "judge": floor(
         f"{BELOW_ENGINE} engine run report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
     ),
-    # Explains the failures of a run when it is over.
-    "pytest_plugin": floor(f"{EVERYTHING} triage", FRONT_END),
+    "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(EVERYTHING, FRONT_END),
 }
 WATCHED = FRONT_END | {"duckdb", "networkx", "onnxruntime", "google", "markupsafe", "pluggy"}

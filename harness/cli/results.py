@@ -8,7 +8,6 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from harness.cli.annexes import report_over_time
 from harness.cli.gate_policy import GatePolicy, flake_reasons, limits_apart, load_gate_policy
 from harness.cli.output import notify, print_lines, print_result
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
@@ -17,6 +16,7 @@ from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gat
 from harness.report.gate import has_answers, judge_changes
 from harness.report.history_file import History
 from harness.report.side_by_side import is_over_time
+from harness.run.annexes import report_over_time
 
 _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
 

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Unpack
 
-from harness.cli.annexes import triage_folder
 from harness.cli.output import notify
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selected, Selection
@@ -18,6 +17,7 @@ from harness.core.record import Record
 from harness.engine.events import Event, Noted, PlaceChanged, TargetReady, Warned
 from harness.plan.matrix import Matrix
 from harness.report.read import RunData, read_run
+from harness.run.annexes import triage_folder
 from harness.run.interruption import Interruption
 from harness.run.live_run import run_plan
 from harness.run.run_folder import resume_command

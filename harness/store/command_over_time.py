@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.cli.annexes import ReportOverTime
 from harness.cli.output import notify
 from harness.core.errors import UsageError
 from harness.report.figures import plural
 from harness.report.history_page import write_history_page
 from harness.report.nights import with_nights
 from harness.report.trend import trends
+from harness.run.annexes import ReportOverTime
 from harness.store.command_query import note_unreadable
 from harness.store.store import Store, open_store
 

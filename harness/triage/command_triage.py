@@ -10,7 +10,6 @@ import rich.progress
 from rich.console import Console
 from rich.markup import escape
 
-from harness.cli.annexes import TriageFolder
 from harness.cli.output import notify, wrapped
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError, one_line
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
@@ -24,6 +23,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.target import Runtime, Target
 from harness.report.figures import plural
 from harness.report.read import RunData, read_run
+from harness.run.annexes import TriageFolder
 from harness.run.own_runs import own_info
 from harness.run.run_folder import PLAN
 from harness.triage.expect_entries import expect_entries

@@ -60,8 +60,8 @@ class Rounding(msgspec.Struct, frozen=True, kw_only=True):
 
         ``units`` is the operator's own error in unit roundoffs, ``terms`` the number of terms of a sum,
         ``beside`` the group of equally uncertain elements: see ``RoundingDraws.noise``. An operator that
-        rounds ``inside`` may do so although the result needs no rounding. So at a coarser precision, too, the noise
-        of a composed operator is proportional to the result, and an operator of several steps has both.
+        rounds ``inside`` may do so although the result needs no rounding. So at a coarser precision, too, the
+        noise of a composed operator is proportional to the result, and an operator of several steps has both.
         The noise is also proportional where ONNX has no Cast that would show the rounding error.
         """
         if self.is_coarse(kind) and (inside == "composed" or not self.casts):

@@ -1,4 +1,4 @@
-"""``--ep-triage``: failing cells are explained at the end of the session."""
+"""The faults of a run as lines, for the end of a pytest session: ``--ep-triage``."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +10,7 @@ from harness.corpus.suite import Suite
 from harness.engine.admission import processors
 from harness.plan.matrix import Matrix
 from harness.report.read import read_run
+from harness.run.annexes import FaultLines
 from harness.triage.run_triage import Triage, TriageSettings
 
 _BUDGET_S = 600.0
@@ -29,3 +30,6 @@ def fault_lines(matrix: Matrix, suites: Mapping[str, Suite], run: Path) -> Itera
             yield from (visible(f"    {cell}") for cell in fault.cells)
     except UsageError as error:
         yield visible(str(error))
+
+
+_: FaultLines = fault_lines

@@ -1,16 +1,18 @@
-"""What commands of the core ask of annexes: each function is looked up when it is called, and has a protocol.
+"""What the front ends ask of annexes: each function is looked up when it is called, and has a protocol.
 
-The core imports no annex. Beside the function, its module holds it against the protocol.
+No front end imports an annex. Beside the function, its module holds it against the protocol.
 """
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
+from harness.corpus.suite import Suite
 from harness.plan.matrix import Matrix
 
 _TRIAGE = "harness.triage.command_triage"
+_FAULT_LINES = "harness.triage.command_pytest"
 _STORE = "harness.store.command_over_time"
 
 
@@ -19,6 +21,13 @@ class TriageFolder(Protocol):
 
     def __call__(self, matrix: Matrix, run: Path, budget_s: float) -> None:
         """Write the faults into the folder of the run, and print them."""
+
+
+class FaultLines(Protocol):
+    """Explain the failing cells of a run that has just ended, for a page of text."""
+
+    def __call__(self, matrix: Matrix, suites: Mapping[str, Suite], run: Path) -> Iterator[str]:
+        """Write the faults into the folder of the run, and yield the lines that show each."""
 
 
 class ReportOverTime(Protocol):
@@ -33,6 +42,11 @@ class ReportOverTime(Protocol):
 def triage_folder() -> TriageFolder:
     """Return the function of the annex `triage`."""
     return cast("TriageFolder", importlib.import_module(_TRIAGE).triage_folder)
+
+
+def fault_lines() -> FaultLines:
+    """Return the function of the annex `triage`."""
+    return cast("FaultLines", importlib.import_module(_FAULT_LINES).fault_lines)
 
 
 def report_over_time() -> ReportOverTime:
