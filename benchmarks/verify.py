@@ -9,8 +9,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from harness.profiles.profile import profiles_folder
-from tests.conformance.submissions import Draft, tiny_profile, write_folder, write_profile, write_zip
+from harness.annex.conformance.profiles.profile import profiles_folder
+from tests.annex.conformance.submissions import Draft, tiny_profile, write_folder, write_profile, write_zip
 
 GOAL_S = 2.0
 ROUNDS = 3
@@ -32,7 +32,7 @@ def seconds(path: Path) -> float:
     began = time.perf_counter()
     script = (
         "import sys, pathlib\n"
-        "import harness.conformance.verify.verification as module\n"
+        "import harness.annex.conformance.verify.verification as module\n"
         "module.profiles_folder = lambda: pathlib.Path(sys.argv[2])\n"
         "from harness.cli.main import main\n"
         "sys.exit(main(['verify', sys.argv[1]]))\n"

@@ -37,12 +37,12 @@ SCHEDULERS = "ep_harness.schedulers"
 
 _OWN: dict[str, dict[str, str]] = {
     SUITES: {
-        "fuzz": "harness.corpus.made_suites:FUZZ",
-        "generate": "harness.corpus.made_suites:GENERATE",
-        "profile": "harness.profiles.profile_suite:SOURCE",
-        "zoo": "harness.corpus.made_suites:ZOO",
+        "fuzz": "harness.annex.made.made_suites:FUZZ",
+        "generate": "harness.annex.made.made_suites:GENERATE",
+        "profile": "harness.annex.conformance.profiles.profile_suite:SOURCE",
+        "zoo": "harness.annex.made.made_suites:ZOO",
     },
-    FROZEN_POLICIES: {"profile": "harness.profiles.profile_suite:frozen_policies"},
+    FROZEN_POLICIES: {"profile": "harness.annex.conformance.profiles.profile_suite:frozen_policies"},
 }
 """Door -> name -> module and attribute, as an entry point has them."""
 

@@ -4,6 +4,7 @@ import ast
 import functools
 import graphlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -38,18 +39,19 @@ GROUND = {"data_files", "doors", "__version__"}
 """Beside the floors, below all that may know where they are installed: not ``core``, not ``agent``."""
 
 
-BELOW_ENGINE = "operators core catalog plan corpus golden agent runtimes places profiles"
+BELOW_ENGINE = "operators core catalog plan corpus golden agent runtimes places"
 EVERYTHING = f"{BELOW_ENGINE} engine studies run report judge"
 ANNEXES = {
-    "triage": "",
-    "fuzz": "triage",
+    "advise": "",
     "agent_check": "",
     "conformance": "",
-    "publication": "conformance",
+    "fuzz": "annex.made annex.triage",
+    "made": "",
+    "publication": "annex.conformance",
     "store": "",
-    "record": "",
+    "triage": "annex.made",
 }
-"""Annex -> the other one that it may import. No other floor imports an annex."""
+"""Annex -> the others that it may import. No other floor imports an annex."""
 FRONT_END = VALUES | {"onnx", "filelock", "jinja2", "platformdirs", "pytest", "rich"}
 TABLE = {
     "operators": floor("", frozenset({"msgspec"})),
@@ -69,29 +71,33 @@ TABLE = {
     "engine": floor(BELOW_ENGINE, VALUES | {"onnx", "filelock", "platformdirs"}),
     "studies": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "run": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
-    "report": floor("operators core catalog plan profiles", VALUES | {"jinja2"}, "networkx"),
-    # What a run is, and the trends of runs, are the report's; DuckDB comes with an extra.
-    "store": floor(
-        "operators core catalog plan corpus profiles report",
-        VALUES | {"jinja2", "onnx", "filelock", "platformdirs"},
-        "duckdb",
+    "report": floor("operators core catalog plan", VALUES | {"jinja2"}, "networkx"),
+    "judge": floor(
+        f"{BELOW_ENGINE} engine run report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
     ),
-    "triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
-    "fuzz": floor(f"{BELOW_ENGINE} engine run triage", VALUES | {"onnx", "filelock", "platformdirs"}),
-    "agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
-    "profiles": floor("operators core corpus golden", VALUES | {"onnx", "filelock", "platformdirs"}),
-    "conformance": floor(
-        f"{BELOW_ENGINE} engine run report",
+    "annex.made": floor(
+        "operators core corpus", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"
+    ),
+    "annex.triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "annex.fuzz": floor(f"{BELOW_ENGINE} engine run", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "annex.agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "annex.advise": floor(f"{BELOW_ENGINE} engine studies", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "annex.conformance": floor(
+        f"{BELOW_ENGINE} engine studies run report",
         VALUES | {"onnx", "filelock", "jinja2", "platformdirs"},
         "sigstore",
     ),
-    "publication": floor(
+    "annex.publication": floor(
         # Verification of ``conformance`` compares as the engine does; no floor 2 is used beside that.
-        "operators core catalog plan corpus golden agent engine report profiles conformance",
+        f"{BELOW_ENGINE} engine studies run report",
         VALUES | {"jinja2", "onnx", "filelock", "platformdirs"},
+        "sigstore",
     ),
-    "judge": floor(
-        f"{BELOW_ENGINE} engine run report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
+    # What a run is, and the trends of runs, are the report's; DuckDB comes with an extra.
+    "annex.store": floor(
+        "operators core catalog plan corpus report",
+        VALUES | {"jinja2", "onnx", "filelock", "platformdirs"},
+        "duckdb",
     ),
     "pytest_plugin": floor(EVERYTHING, FRONT_END),
     "cli": floor(EVERYTHING, FRONT_END),
@@ -114,16 +120,24 @@ print(json.dumps(sorted(sys.modules)))
 def may_know(name: str) -> set[str]:
     """The parts of the package that a floor may import, itself included."""
     ground = set() if name in {"operators", "core", "agent", "record"} else GROUND
-    return {name, *TABLE[name].floors, *ground}
+    annexes = ANNEXES.get(name.removeprefix("annex."), "").split()
+    return {name, *TABLE[name].floors, *annexes, *ground}
+
+
+def floor_of(module: str) -> str:
+    """Return the floor of a module by its full name: a folder of ``harness``, or one of its annexes."""
+    parts = module.split(".")[1:]
+    return ".".join(parts[:2] if parts[:1] == ["annex"] else parts[:1])
 
 
 def sources(name: str) -> list[Path]:
-    return sorted((ROOT / name).rglob("*.py"))
+    return sorted(ROOT.joinpath(*name.split(".")).rglob("*.py"))
 
 
 def is_front_end(path: Path) -> bool:
     """Whether a module is one of a command beside the package that it is about: ``command.py`` and others."""
-    return path.parent.parent == ROOT and path.parent.name != "cli" and path.stem.startswith("command")
+    beside = path.parent.parent in (ROOT, ROOT / "annex") and path.parent.name != "cli"
+    return beside and path.stem.startswith("command")
 
 
 def rules_of(path: Path, name: str) -> tuple[set[str], frozenset[str]]:
@@ -164,8 +178,10 @@ def read(path: Path) -> tuple[frozenset[str], tuple[str, ...]]:
 
 
 def test_every_floor_is_in_the_table() -> None:
-    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")}
-    assert packages - {"triage", "_data"} <= set(TABLE)
+    packages = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"annex"}
+    annexes = {f"annex.{path.parent.name}" for path in ROOT.glob("annex/*/__init__.py")}
+    assert packages | annexes == set(TABLE)
+    assert {f"annex.{name}" for name in ANNEXES} == annexes
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -174,18 +190,23 @@ def test_a_floor_names_only_what_it_may(name: str) -> None:
     for path in sources(name):
         floors, third_party = rules_of(path, name)
         for module in imports(path):
-            top, _, rest = module.partition(".")
+            top = module.partition(".")[0]
             if top == "harness":
-                assert rest.partition(".")[0] in floors, f"{path} imports {module}"
+                assert floor_of(module) in floors, f"{path} imports {module}"
             elif top not in sys.stdlib_module_names | FOR_TYPES:
                 assert top in third_party, f"{path} imports {module}"
 
 
 def test_no_floor_imports_an_annex() -> None:
-    """But for the annex that another one builds upon, and for the pytest plugin, which explains failures."""
-    for name in TABLE.keys() - {"pytest_plugin"}:
-        others = {ANNEXES[name]} if name in ANNEXES else set()
-        assert TABLE[name].floors & ANNEXES.keys() <= others, name
+    assert not [name for name, rules in TABLE.items() for other in rules.floors if other.startswith("annex")]
+
+
+def test_every_annex_has_a_page() -> None:
+    for name in ANNEXES:
+        page = (ROOT / "annex" / name / "README.md").read_text("utf-8")
+        assert len(page.splitlines()) <= 60
+        for file in re.findall(r"`([\w/]+\.py)`", page):
+            assert [*(ROOT / "annex" / name).rglob(file)], f"{name}: {file}"
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -202,8 +223,8 @@ def test_importing_a_floor_loads_only_what_it_may(name: str) -> None:
     loaded = json.loads(done.stdout.splitlines()[-1])
     tops = {module.partition(".")[0] for module in loaded}
     assert tops & (WATCHED - TABLE[name].third_party) == set()
-    floors = {module.split(".")[1] for module in loaded if module.startswith("harness.")}
-    assert floors <= may_know(name)
+    floors = {floor_of(module) for module in loaded if module.startswith("harness.")}
+    assert floors - {"annex"} <= may_know(name)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """The matrix of language models as it is planned; what becomes of it takes the providers."""
 
-from harness.corpus.decoders.roster import decoder_names
+from harness.annex.made.decoders.roster import decoder_names
 from harness.data_files import data_root
 from harness.engine.prepare import prepare
 

@@ -28,11 +28,11 @@ OF_A_PLACE = {
     "agent/float64/casts.py": "compute an ONNX operator",
     "agent/float64/control.py": "compute an ONNX operator",
     "corpus/corners/": "make models of an ONNX operator",
-    "corpus/decoders/": "build a layer",
-    "corpus/forms/": "relate the shapes of an ONNX operator",
-    "corpus/grown/": "add an ONNX operator to a graph",
-    "corpus/variants/": "change a graph by an ONNX operator",
-    "corpus/zoo/": "build a layer",
+    "annex/made/decoders/": "build a layer",
+    "annex/made/forms/": "relate the shapes of an ONNX operator",
+    "annex/made/grown/": "add an ONNX operator to a graph",
+    "annex/made/variants/": "change a graph by an ONNX operator",
+    "annex/made/zoo/": "build a layer",
 }
 """Where functions share names, such as those of operators: the place tells what they do."""
 
@@ -97,6 +97,6 @@ def test_a_second_definition_is_found(tmp_path: Path) -> None:
         "import ast\nclass A1: pass\nif ast:\n    Kind: object = int\n    _Own = 1\ndef f():\n    Inner = 1\n"
     )
     assert sorted(defined(tmp_path / "one.py")) == ["A1", "Kind", "f"]
-    assert has_a_role("conv", "corpus/forms/windows.py")
+    assert has_a_role("conv", "annex/made/forms/windows.py")
     assert not has_a_role("conv", "corpus/nodes.py")
     assert not has_a_role("Conv", "corpus/forms/windows.py")

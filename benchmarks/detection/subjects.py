@@ -10,15 +10,15 @@ import numpy as np
 import onnx
 
 from benchmarks.detection.net import Array
+from harness.annex.made.zoo import bert, gpt
+from harness.annex.made.zoo.graph_builder import BATCH_DIM, FLOAT, GraphBuilder
+from harness.annex.made.zoo.inputs import activations, images
+from harness.annex.made.zoo.layers import batch_norm, conv, gelu, layer_norm, linear, self_attention
+from harness.annex.made.zoo.roster import zoo_models
 from harness.core.value import Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.protos import tensor_proto
 from harness.corpus.suite import open_file
-from harness.corpus.zoo import bert, gpt
-from harness.corpus.zoo.graph_builder import BATCH_DIM, FLOAT, GraphBuilder
-from harness.corpus.zoo.inputs import activations, images
-from harness.corpus.zoo.layers import batch_norm, conv, gelu, layer_norm, linear, self_attention
-from harness.corpus.zoo.roster import zoo_models
 
 ZOO = {
     "mnist": (12, 22), "resnet": (17, 22), "mobilenet": (17, 22), "efficientnet": (17, 22), "unet": (17, 22),

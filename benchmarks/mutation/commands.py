@@ -31,7 +31,7 @@ def child(asked):
     for descriptor, name in ((0, os.devnull), (1, asked["out"]), (2, asked["err"])):
         os.dup2(os.open(name, os.O_RDWR | os.O_CREAT), descriptor)
     if profiles := os.environ.get("MUTATION_PROFILES"):
-        import harness.conformance.verify.verification as module
+        import harness.annex.conformance.verify.verification as module
         module.profiles_folder = lambda: pathlib.Path(profiles)
     try:
         sys.exit(main(asked["arguments"]))
@@ -57,8 +57,8 @@ else:
 child(asked)
 """
 IMPORTED = (
-    *("onnx", "harness.cli.run", "harness.cli.results", "harness.conformance.command_verify"),
-    "harness.triage.command_replay",
+    *("onnx", "harness.cli.run", "harness.cli.results", "harness.annex.conformance.command_verify"),
+    "harness.annex.triage.command_replay",
     *("harness.cli.listing", "harness.cli.judge", "harness.engine.engine", "harness.report.report_files"),
 )
 

@@ -9,8 +9,8 @@ import msgspec
 
 from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.plans import PLANS, SCENARIOS, Plan, feature_of, in_scope
+from harness.annex.conformance.freeze import CaseCandidate
 from harness.core.scenario import SCENARIOS as HOW
-from harness.studies.freeze import CaseCandidate
 
 BUDGET_BYTES = 985_000
 """Of the plain cases."""

@@ -26,8 +26,8 @@ from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
 from benchmarks.profiles.plans import PLANS
 from benchmarks.profiles.records import Key, admitted, plain, read_records
+from harness.annex.conformance.profiles.profile import profiles_folder
 from harness.core.scenario import PLAIN
-from harness.profiles.profile import profiles_folder
 
 PAGE = Path("docs/reference/profiles.md")
 FINDINGS = "findings.jsonl"

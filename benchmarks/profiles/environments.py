@@ -15,10 +15,10 @@ from typing import Any
 
 import msgspec
 
+from harness.annex.conformance.profiles.profile import Profile, load_profile, profile_labels
+from harness.annex.conformance.profiles.profile_suite import suite_name
 from harness.core.scenario import PLAIN
 from harness.corpus.cache import ENVIRONMENT
-from harness.profiles.profile import Profile, load_profile, profile_labels
-from harness.profiles.profile_suite import suite_name
 
 _SHOWN = ("numpy", "onnx", "ml_dtypes", "msgspec", "onnxruntime")
 

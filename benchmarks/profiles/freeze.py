@@ -10,12 +10,9 @@ import msgspec
 
 from benchmarks.profiles.plans import PLANS, Plan, meaning_of, order_of
 from benchmarks.profiles.trial import failed_by_cpu
-from harness.core.noise import DEFAULT_LIMITS
-from harness.core.policy import DEFAULT_STEPS
-from harness.core.tolerance import DEFAULTS
-from harness.corpus.fuzz_suite import GENERATOR
-from harness.profiles.case_files import by_case
-from harness.profiles.profile import (
+from harness.annex.conformance.freeze import CaseCandidate, freeze
+from harness.annex.conformance.profiles.case_files import by_case
+from harness.annex.conformance.profiles.profile import (
     CORE,
     PROFILE_SCHEMA,
     Feature,
@@ -24,8 +21,11 @@ from harness.profiles.profile import (
     ProfileRules,
     encode_profile,
 )
-from harness.profiles.profile_archive import write_archive
-from harness.studies.freeze import CaseCandidate, freeze
+from harness.annex.conformance.profiles.profile_archive import write_archive
+from harness.annex.made.fuzz_suite import GENERATOR
+from harness.core.noise import DEFAULT_LIMITS
+from harness.core.policy import DEFAULT_STEPS
+from harness.core.tolerance import DEFAULTS
 
 SELECTION = Path(__file__).with_name("selection.json")
 REFUSED = Path(__file__).with_name("refused.json")

@@ -18,9 +18,9 @@ from benchmarks.profiles.known import Known
 from benchmarks.profiles.page_corpus import corpus_of, dropped, refused_of, together
 from benchmarks.profiles.page_parts import details, planted, reached, real, share
 from benchmarks.profiles.plans import PLANS
+from harness.annex.conformance.freeze import CaseCandidate
+from harness.annex.conformance.profiles.profile import load_profile, profiles_folder
 from harness.core.scenario import PLAIN
-from harness.profiles.profile import load_profile, profiles_folder
-from harness.studies.freeze import CaseCandidate
 
 Selection = Mapping[str, Sequence[CaseCandidate]]
 

@@ -7,8 +7,8 @@ from benchmarks.profiles.choose import candidates
 from benchmarks.profiles.known import Known
 from benchmarks.profiles.page_parts import planted, reached, real, share
 from benchmarks.profiles.plans import MOST_FEATURES, PLANS
+from harness.annex.conformance.freeze import CaseCandidate
 from harness.core.scenario import PLAIN
-from harness.studies.freeze import CaseCandidate
 
 NAMED = 40
 """Names in a list at most."""

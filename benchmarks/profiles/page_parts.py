@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from benchmarks.profiles.choose import Shown
 from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.plans import PLANS, meaning_of, order_of
+from harness.annex.conformance.freeze import CaseCandidate
+from harness.annex.conformance.profiles.profile import CORE
 from harness.core.scenario import PLAIN
-from harness.profiles.profile import CORE
-from harness.studies.freeze import CaseCandidate
 
 ZOO = "zoo"
 """The suite of whole networks."""

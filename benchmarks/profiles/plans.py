@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from benchmarks.profiles.finding import Finding
-from harness.profiles.profile import JOINT
+from harness.annex.conformance.profiles.profile import JOINT
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 
+from harness.annex.conformance.profiles.profile import Profile
+from harness.annex.conformance.profiles.profile_suite import profile_suite
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.scenario import PLAIN
 from harness.core.verdict import Family, Verdict
@@ -13,8 +15,6 @@ from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.plan import Plan
 from harness.plan.target import Target
-from harness.profiles.profile import Profile
-from harness.profiles.profile_suite import profile_suite
 
 Keys = Mapping[tuple[str, str], str]
 """Name of a case and its scenario -> a text."""

@@ -23,7 +23,7 @@ from benchmarks.detection.subjects import Subject as Model
 from benchmarks.detection.subjects import subjects
 from benchmarks.triage.ep import Planted
 from benchmarks.triage.run import Run
-from harness.triage.run_triage import read_faults
+from harness.annex.triage.run_triage import read_faults
 
 GONE, THERE = 0, 1
 """Exit codes of ``repro.py``."""

@@ -17,10 +17,10 @@ from benchmarks.detection.net import Net
 from benchmarks.detection.subjects import stack
 from benchmarks.triage.ep import Planted, StandIn
 from benchmarks.triage.hunt import Hunted, hunt
+from harness.annex.made.zoo.graph_builder import GraphBuilder
+from harness.annex.triage.lab import Lab
+from harness.annex.triage.subject import Subject
 from harness.core.value import tensor
-from harness.corpus.zoo.graph_builder import GraphBuilder
-from harness.triage.lab import Lab
-from harness.triage.subject import Subject
 
 LAYERS, WIDTH = 36, 64
 """Of the zoo's transformer layers, 34 nodes each."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
+from harness.annex.triage.run_triage import trial_target
 from harness.golden.provenance import SESSION
 from harness.plan.target import Target
-from harness.triage.run_triage import trial_target
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANTED = Path(__file__).parent / "planted_onnxruntime"

@@ -8,13 +8,13 @@ import msgspec
 from benchmarks.detection.subjects import subjects
 from benchmarks.triage.ep import NAME, Planted, StandIn
 from benchmarks.triage.hunt import Hunted, hunt
+from harness.annex.triage.lab import Lab, Trial
+from harness.annex.triage.repetition import repeat_failure
+from harness.annex.triage.signature import signature_of
+from harness.annex.triage.subject import Subject
 from harness.core.fault import Repetition, Signature
 from harness.core.policy import Policy
 from harness.core.verdict import Family
-from harness.triage.lab import Lab, Trial
-from harness.triage.repetition import repeat_failure
-from harness.triage.signature import signature_of
-from harness.triage.subject import Subject
 
 RATE = 0.3
 

@@ -6,18 +6,18 @@ import time
 import msgspec
 
 from benchmarks.triage.ep import NAME
+from harness.annex.triage.failure_check import BY_NOISE, FailureCheck
+from harness.annex.triage.lab import Lab, Trial
+from harness.annex.triage.locate import Locator, narrowed
+from harness.annex.triage.net import load
+from harness.annex.triage.net_size import node_count
+from harness.annex.triage.signature import signature_of
+from harness.annex.triage.smallest import Smallest, smallest_failing
+from harness.annex.triage.subject import Subject
+from harness.annex.triage.time_budget import TimeBudget
 from harness.core.fault import Signature
 from harness.core.policy import Policy
 from harness.core.verdict import Family
-from harness.triage.failure_check import BY_NOISE, FailureCheck
-from harness.triage.lab import Lab, Trial
-from harness.triage.locate import Locator, narrowed
-from harness.triage.net import load
-from harness.triage.net_size import node_count
-from harness.triage.signature import signature_of
-from harness.triage.smallest import Smallest, smallest_failing
-from harness.triage.subject import Subject
-from harness.triage.time_budget import TimeBudget
 
 
 class NumberedCheck(FailureCheck, frozen=True, kw_only=True):

@@ -18,8 +18,8 @@ from benchmarks.detection.subjects import Subject as Model
 from benchmarks.triage.alone import shows_alone
 from benchmarks.triage.ep import Planted, StandIn
 from benchmarks.triage.hunt import Hunted, hunt
-from harness.triage.lab import Lab
-from harness.triage.subject import Subject
+from harness.annex.triage.lab import Lab
+from harness.annex.triage.subject import Subject
 
 
 class Choice(msgspec.Struct, frozen=True, kw_only=True):

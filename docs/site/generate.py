@@ -8,21 +8,21 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.annex.conformance.profiles.profile import profile_schema
+from harness.annex.conformance.submission import statement_schema
+from harness.annex.made.decoders.reference import reference as decoders
+from harness.annex.made.variants.reference import page as variants
+from harness.annex.made.zoo.reference import reference as zoo
+from harness.annex.publication.formats import data_schema
+from harness.annex.store.reference import reference as views
+from harness.annex.triage.manifest import manifest_schema
 from harness.catalog.catalog import load_catalog
 from harness.catalog.reference import reference as providers
-from harness.conformance.submission import statement_schema
 from harness.core.fault import fault_schema
-from harness.corpus.decoders.reference import reference as decoders
-from harness.corpus.variants.reference import page as variants
-from harness.corpus.zoo.reference import reference as zoo
 from harness.operators.reference import reference as operators
 from harness.plan.baseline_file import baseline_schema
 from harness.plan.file_format import matrix_schema
-from harness.profiles.profile import profile_schema
-from harness.publication.formats import data_schema
 from harness.report.schemas import diff_schema, report_schema
-from harness.store.reference import reference as views
-from harness.triage.manifest import manifest_schema
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 _FIRST_VIEW = "### `records`\n"

@@ -16,7 +16,7 @@ from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gat
 from harness.report.gate import has_answers, judge_changes
 from harness.report.history_file import History
 from harness.report.side_by_side import is_over_time
-from harness.run.annexes import report_over_time
+from harness.run.annexes import find_report_over_time
 
 _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
 
@@ -47,7 +47,7 @@ def report(
         if len(runs) != 1 or side_by_side:
             what = "it takes one folder of runs, which is its own history"
             raise UsageError.at("--over-time", what, "drop --baseline and --history")
-        written = report_over_time()(runs[0], out, names, store=months["store"], templates=templates)
+        written = find_report_over_time()(runs[0], out, names, store=months["store"], templates=templates)
     else:
         with contextlib.nullcontext() if history is None else History(history) as opened:
             written = write_report(runs, out, names, templates=templates, baseline=baseline, history=opened)

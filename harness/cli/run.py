@@ -17,7 +17,7 @@ from harness.core.record import Record
 from harness.engine.events import Event, Noted, PlaceChanged, TargetReady, Warned
 from harness.plan.matrix import Matrix
 from harness.report.read import RunData, read_run
-from harness.run.annexes import triage_folder
+from harness.run.annexes import find_triage_folder
 from harness.run.interruption import Interruption
 from harness.run.live_run import run_plan
 from harness.run.run_folder import resume_command
@@ -119,7 +119,7 @@ def _show(events: Sequence[Event], records: Sequence[Record], shown: Progress) -
 def _triage(matrix: Matrix, folder: Path, budget_s: float, shown: Progress) -> None:
     """Explain the failing cells, after the last one; whatever comes of it, the run keeps its exit code."""
     try:
-        triage_folder()(matrix, folder, budget_s)
+        find_triage_folder()(matrix, folder, budget_s)
     except HarnessError as error:
         shown.say(f"triage   not done: {one_line(error)}")
     except Exception as error:  # noqa: BLE001 - the records are written; only their faults are missing

@@ -186,11 +186,11 @@ class Ledger:
                     if value:
                         terminalreporter.write_line(f"{label}: {value}")
                 if run.folder is not None and self._config.getoption("ep_triage"):
-                    from harness.run.annexes import fault_lines
+                    from harness.run.annexes import find_fault_lines
 
                     terminalreporter.section(f"faults: {visible(matrix)}")
                     plan = self._matrices.plan(Path(path))
-                    for line in fault_lines()(plan.matrix, plan.suites, run.folder.path):
+                    for line in find_fault_lines()(plan.matrix, plan.suites, run.folder.path):
                         terminalreporter.write_line(line)
 
     def _open(self, selected: Iterable[tuple[Path, str]]) -> None:

@@ -11,9 +11,9 @@ from typing import Protocol, cast
 from harness.corpus.suite import Suite
 from harness.plan.matrix import Matrix
 
-_TRIAGE = "harness.triage.command_triage"
-_FAULT_LINES = "harness.triage.command_pytest"
-_STORE = "harness.store.command_over_time"
+_TRIAGE = "harness.annex.triage.command_triage"
+_FAULT_LINES = "harness.annex.triage.command_pytest"
+_STORE = "harness.annex.store.command_over_time"
 
 
 class TriageFolder(Protocol):
@@ -39,16 +39,16 @@ class ReportOverTime(Protocol):
         """Return the first file of each format, and the page."""
 
 
-def triage_folder() -> TriageFolder:
+def find_triage_folder() -> TriageFolder:
     """Return the function of the annex `triage`."""
     return cast("TriageFolder", importlib.import_module(_TRIAGE).triage_folder)
 
 
-def fault_lines() -> FaultLines:
+def find_fault_lines() -> FaultLines:
     """Return the function of the annex `triage`."""
     return cast("FaultLines", importlib.import_module(_FAULT_LINES).fault_lines)
 
 
-def report_over_time() -> ReportOverTime:
+def find_report_over_time() -> ReportOverTime:
     """Return the function of the annex `store`."""
     return cast("ReportOverTime", importlib.import_module(_STORE).report_over_time)

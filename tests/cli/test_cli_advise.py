@@ -9,14 +9,14 @@ from typing import Any
 import msgspec
 import pytest
 
+from harness.annex.advise.candidates import Candidate
+from harness.annex.advise.search_result import Advice, TriedCandidate
+from harness.annex.made.decoders.roster import write_decoder
 from harness.cli import main
 from harness.core.agreement import Agreement
 from harness.core.generation_figures import GenerationFigures, GenerationSpeed
 from harness.core.latency import latency_of
-from harness.corpus.decoders.roster import write_decoder
 from harness.plan.target import Target
-from harness.studies.candidates import Candidate
-from harness.studies.search_result import Advice, TriedCandidate
 from tests.kit import bare_record, told_latency, write_model
 
 CPU = "CPUExecutionProvider"
@@ -52,7 +52,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             elapsed_s=1.0,
         )
 
-    monkeypatch.setattr("harness.studies.command_advise.advise", search)
+    monkeypatch.setattr("harness.annex.advise.command_advise.advise", search)
     return calls
 
 
@@ -133,7 +133,7 @@ def test_answers_stand_beside_the_time_of_each_configuration(
             elapsed_s=1.0,
         )
 
-    monkeypatch.setattr("harness.studies.command_advise.advise", search)
+    monkeypatch.setattr("harness.annex.advise.command_advise.advise", search)
     model = tmp_path / "m.onnx"
     write_model(model, TINY)
     assert main(["advise", str(model), CPU]) == 0

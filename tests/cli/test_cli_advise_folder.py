@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from harness.annex.advise.command_advise_folder import details_of, screen
+from harness.annex.advise.folder_search import FolderAdvice
 from harness.cli import main
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.latency import latency_of
@@ -13,8 +15,6 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.shipping import ShippingChoice, what_to_ship
 from harness.core.verdict import Verdict
 from harness.plan.target import Target
-from harness.studies.command_advise_folder import details_of, screen
-from harness.studies.folder_search import FolderAdvice
 from tests.kit import bare_record, told_latency, write_model
 
 CPU = "CPUExecutionProvider"

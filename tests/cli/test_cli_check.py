@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.annex.made.decoders.roster import write_decoder
 from harness.cli import main
-from harness.corpus.decoders.roster import write_decoder
 from harness.studies.usable_providers import DoctorRow
 from tests.kit import read_rows, wait_for
 

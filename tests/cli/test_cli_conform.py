@@ -10,15 +10,15 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from harness.annex.conformance.command_conform_matrix import matrix_text, wanted_of_request
+from harness.annex.conformance.level import case_key, profile_result
+from harness.annex.conformance.profiles.profile import load_profile, profile_labels
+from harness.annex.conformance.signing import check_ssh
+from harness.annex.conformance.submission import Level, Statement
 from harness.cli import main
 from harness.cli.targets import ProviderRequest
-from harness.conformance.command_conform_matrix import matrix_text, wanted_of_request
-from harness.conformance.level import case_key, profile_result
-from harness.conformance.signing import check_ssh
-from harness.conformance.submission import Level, Statement
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
-from harness.profiles.profile import load_profile, profile_labels
 from tests.kit import make_matrix, read_records
 
 CPU = "CPUExecutionProvider"
@@ -73,7 +73,7 @@ def test_a_submission_that_would_be_refused_is_no_success(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("onnxruntime")
-    monkeypatch.setattr("harness.conformance.command_conform.verified", lambda _: "refused: m: why")
+    monkeypatch.setattr("harness.annex.conformance.command_conform.verified", lambda _: "refused: m: why")
     assert conform("--target", CPU, "--out", str(tmp_path / "out")) == 3
     assert "verification refused: m: why" in capsys.readouterr().out
 

@@ -139,7 +139,7 @@ def test_an_exception_of_our_own_is_never_a_verdict(
     def fail(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("harness.triage.command_replay.read_bundle", fail)
+    monkeypatch.setattr("harness.annex.triage.command_replay.read_bundle", fail)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert main(["replay", str(tmp_path)]) == 3
     shown = capsys.readouterr()
@@ -155,7 +155,7 @@ def test_an_exception_on_a_full_disk_is_told_without_a_file(
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("harness.triage.command_replay.read_bundle", fail)
+    monkeypatch.setattr("harness.annex.triage.command_replay.read_bundle", fail)
     monkeypatch.setattr("tempfile.mkstemp", fail)
     assert main(["replay", str(tmp_path)]) == 3
     assert "No space left on device; please report it" in capsys.readouterr().err

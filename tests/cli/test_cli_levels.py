@@ -10,6 +10,9 @@ import onnx
 import onnx.parser
 import pytest
 
+from harness.annex.advise import command_advise as cli_advise
+from harness.annex.advise.command_levels import table
+from harness.annex.advise.search_result import TriedCandidate
 from harness.cli.main import main
 from harness.cli.targets import ProviderRequest, wanted_matrix
 from harness.core.errors import UsageError
@@ -23,9 +26,6 @@ from harness.core.graph_levels import (
     TargetShares,
 )
 from harness.core.verdict import Verdict
-from harness.studies import command_advise as cli_advise
-from harness.studies.command_levels import table
-from harness.studies.search_result import TriedCandidate
 from tests.kit import Capture
 
 MNIST = "zoo/mnist-small-op12"

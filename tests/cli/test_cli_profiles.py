@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.annex.conformance.profiles import profile as profiles
+from harness.annex.conformance.profiles.profile import load_profile, profile_labels, profiles_folder
+from harness.annex.conformance.profiles.profile_archive import read_profile_archive, write_archive
 from harness.cli import main
-from harness.profiles import profile as profiles
-from harness.profiles.profile import load_profile, profile_labels, profiles_folder
-from harness.profiles.profile_archive import read_profile_archive, write_archive
 from tests.kit import Capture
 
 

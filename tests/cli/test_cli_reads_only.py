@@ -14,7 +14,7 @@ from harness.cli.commands import OWN_COMMANDS
 from harness.core.verdict import Family, Verdict
 from harness.engine.prepare import prepare
 from harness.run.run_folder import RunFolder
-from tests.conformance.submissions import Draft, write_folder
+from tests.annex.conformance.submissions import Draft, write_folder
 from tests.kit import cpu_record
 
 TRUST = Path(__file__).parents[2] / "docs" / "reference" / "trust.md"

@@ -11,17 +11,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from harness.annex.fuzz.fuzz_state import planned_cells
+from harness.annex.triage import command_triage as command
 from harness.cli import main
 from harness.core.errors import EXIT_OK, EXIT_USAGE
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.prepare import prepare
-from harness.fuzz.fuzz_state import planned_cells
 from harness.plan.matrix import Matrix
 from harness.run.own_runs import KEY, own_info, write_info
 from harness.run.run_folder import RunFolder
-from harness.triage import command_triage as command
 from tests.kit import Capture, cpu_record, with_facts
 
 Asked = list[tuple[Matrix, tuple[str, ...]]]

@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from harness.corpus.decoders.form import LAYERS, VOCABULARY, DecoderForm
-from harness.corpus.decoders.roster import DECODERS, LEFT_OUT, add, build, decoder_names
-from harness.corpus.zoo.graph_builder import GraphBuilder
+from harness.annex.made.decoders.form import LAYERS, VOCABULARY, DecoderForm
+from harness.annex.made.decoders.roster import DECODERS, LEFT_OUT, add, build, decoder_names
+from harness.annex.made.zoo.graph_builder import GraphBuilder
 
 ort: Any = pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.real_ep

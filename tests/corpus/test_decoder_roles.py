@@ -9,10 +9,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from harness.annex.made.decoders.roster import DECODERS, decoder_names
 from harness.core.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.decoder import CachePair, Decoder, decoder_of
-from harness.corpus.decoders.roster import DECODERS, decoder_names
 from harness.corpus.file_state import model_state
 from harness.corpus.genai_config import CONFIG_NAME, ConfigError
 from harness.corpus.suite import open_file, open_folder

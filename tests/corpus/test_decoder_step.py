@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.annex.made.decoders.roster import write_decoder
 from harness.core.value import NamedValues, Tensor, Value
 from harness.core.ways import TextSettings
 from harness.corpus.case import Case, load_case
 from harness.corpus.decoder_step import step_inputs
-from harness.corpus.decoders.roster import write_decoder
 from harness.corpus.generation_case import GenerationSupport, data_sets_of, generation_of
 from harness.corpus.suite import open_folder
 from tests import small_decoders

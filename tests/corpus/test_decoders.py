@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 import pytest
 
+from harness.annex.made.decoders.blocks import in_blocks
+from harness.annex.made.decoders.form import LAYERS
+from harness.annex.made.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
 from harness.corpus.case import load_case
-from harness.corpus.decoders.blocks import in_blocks
-from harness.corpus.decoders.form import LAYERS
-from harness.corpus.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
 from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.suites import open_suite
 

@@ -9,22 +9,22 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.value import Tensor
-from harness.corpus.case import load_case
-from harness.corpus.element_types import is_floating
-from harness.corpus.forms.draw import ChoiceStream
-from harness.corpus.forms.families import FORM_FAMILIES
-from harness.corpus.forms.form_model import Built
-from harness.corpus.forms.input_values import APART, DISTINCT, ValueKind, values
-from harness.corpus.forms.numbered_forms import (
+from harness.annex.made.forms.draw import ChoiceStream
+from harness.annex.made.forms.families import FORM_FAMILIES
+from harness.annex.made.forms.form_model import Built
+from harness.annex.made.forms.input_values import APART, DISTINCT, ValueKind, values
+from harness.annex.made.forms.numbered_forms import (
     KernelChoice,
     choose,
     count_choices,
     form_model,
     known_operators,
 )
-from harness.corpus.fuzz_suite import choice_of, fuzz_name, model_number
+from harness.annex.made.fuzz_suite import choice_of, fuzz_name, model_number
+from harness.core.errors import UsageError
+from harness.core.value import Tensor
+from harness.corpus.case import load_case
+from harness.corpus.element_types import is_floating
 from harness.corpus.suites import open_model, open_suite
 from harness.corpus.undefined import undefined_outputs
 

@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from harness.corpus.fuzz_suite import fuzz_maker, fuzz_name
+from harness.annex.made.fuzz_suite import fuzz_maker, fuzz_name
 
 MODELS = 60
 OF_A_TEST = "variant-of-operator-test"

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from harness.annex.made.decoders.roster import write_decoder
 from harness.core.value import Tensor
 from harness.core.ways import WAYS, TextSettings
 from harness.corpus.case import Case, load_case
-from harness.corpus.decoders.roster import write_decoder
 from harness.corpus.generation_case import GenerationSupport, data_sets_of, generation_of
 from harness.corpus.scenario_case import Inapplicable, scenario_case
 from harness.corpus.suite import open_folder

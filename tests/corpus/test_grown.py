@@ -9,14 +9,14 @@ import numpy as np
 import onnx
 import pytest
 
+from harness.annex.made.forms.draw import ChoiceStream
+from harness.annex.made.fuzz_suite import fuzz_maker, fuzz_name
+from harness.annex.made.grown.grow import grow
+from harness.annex.made.grown.growth import Growth, MisfitError
+from harness.annex.made.variants.source import STEPS, original_of
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
-from harness.corpus.forms.draw import ChoiceStream
-from harness.corpus.fuzz_suite import fuzz_maker, fuzz_name
-from harness.corpus.grown.grow import grow
-from harness.corpus.grown.growth import Growth, MisfitError
 from harness.corpus.suites import open_suite
-from harness.corpus.variants.source import STEPS, original_of
 from tests.kit import run_on_cpu, write_model
 
 GRAPHS = 200

@@ -3,8 +3,8 @@
 import onnx
 import pytest
 
-from harness.corpus.forms.draw import ChoiceStream
-from harness.corpus.forms.numbered_forms import KernelChoice, form_model, known_operators
+from harness.annex.made.forms.draw import ChoiceStream
+from harness.annex.made.forms.numbered_forms import KernelChoice, form_model, known_operators
 from harness.corpus.last_window import begins_behind
 
 

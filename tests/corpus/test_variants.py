@@ -8,12 +8,12 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.corpus.forms.draw import ChoiceStream
+from harness.annex.made.forms.draw import ChoiceStream
+from harness.annex.made.variants.draft import Draft, Edge, NewNodes
+from harness.annex.made.variants.sequence import TRANSFORMATIONS, has_decisions, vary
+from harness.annex.made.variants.transformation import Transformation
+from harness.annex.made.zoo.roster import build, zoo_models
 from harness.corpus.nodes import all_nodes
-from harness.corpus.variants.draft import Draft, Edge, NewNodes
-from harness.corpus.variants.sequence import TRANSFORMATIONS, has_decisions, vary
-from harness.corpus.variants.transformation import Transformation
-from harness.corpus.zoo.roster import build, zoo_models
 from tests.kit import run_on_cpu
 
 Feeds = Mapping[str, np.ndarray[Any, Any]]

@@ -4,9 +4,9 @@ import numpy as np
 import onnx
 import pytest
 
+from harness.annex.made.zoo.graph_builder import BATCH_DIM, GraphBuilder, MakeInput
+from harness.annex.made.zoo.inputs import activations, digits, images, log_mel, padding_mask, token_ids
 from harness.core.value import Array
-from harness.corpus.zoo.graph_builder import BATCH_DIM, GraphBuilder, MakeInput
-from harness.corpus.zoo.inputs import activations, digits, images, log_mel, padding_mask, token_ids
 
 
 def graph(*, seed: str = "a", fixed: bool = False) -> GraphBuilder:

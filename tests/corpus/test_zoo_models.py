@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.corpus.zoo.graph_builder import GraphBuilder
-from harness.corpus.zoo.roster import ZooModel, build, zoo_models
+from harness.annex.made.zoo.graph_builder import GraphBuilder
+from harness.annex.made.zoo.roster import ZooModel, build, zoo_models
 
 ort: Any = pytest.importorskip("onnxruntime")
 

@@ -12,7 +12,7 @@ from benchmarks.generation.page import HEADING, section, section_of, with_sectio
 from benchmarks.generation.plant import spoilt
 from benchmarks.generation.rows import Healthy, Row, elsewhere_of, healthy_of, named, records_of, rows_of
 from benchmarks.generation.run import HEALTHY, matrix, run
-from harness.corpus.decoders.roster import build, decoder_names
+from harness.annex.made.decoders.roster import build, decoder_names
 
 ort: Any = pytest.importorskip("onnxruntime")
 

@@ -17,8 +17,9 @@ from harness.operators.book import FAMILIES, ROWS, operators_by, operators_with
 
 ROOT = Path(harness.__file__).parent
 MADE_MODELS = (
-    "agent_check/models.py",
-    *(f"corpus/{name}/" for name in ("decoders", "forms", "grown", "recipes", "variants", "zoo")),
+    "annex/agent_check/models.py",
+    "annex/made/",
+    "corpus/recipes/",
 )
 """Models that are made of operators name them, and so does how they are made."""
 

@@ -42,7 +42,7 @@ def replace(path: Path, old: str, new: str) -> None:
 
 def test_the_noise_of_an_operator_and_a_new_operator_are_one_row_each(copy: Path) -> None:
     families = copy / "harness" / "operators" / "families"
-    replace(families / "elementwise.py", 'BookRow("Erf", units=4,', 'BookRow("Erf", units=8,')
+    replace(families / "elementwise_rows.py", 'BookRow("Erf", units=4,', 'BookRow("Erf", units=8,')
     row = 'BookRow("Vendored", domains=("vendor",), units=3, rounds_inside=True),'
     replace(families / "contrib.py", "ROWS = (\n", f"ROWS = (\n    {row}\n")
     assert printed(copy) == ["8", "3", "True", "True"]

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from benchmarks.profiles.environments import compare_environments
+from harness.annex.conformance.profiles.profile import load_profile
+from harness.annex.conformance.profiles.profile_suite import open_profile
 from harness.plan.expand import expand
-from harness.profiles.profile import load_profile
-from harness.profiles.profile_suite import open_profile
 from tests.kit import Capture, make_matrix
 from tests.programs import write_program
 

@@ -18,16 +18,16 @@ from benchmarks.profiles.measure import TOO_LARGE
 from benchmarks.profiles.plans import AROUND, FEATURES, PLANS, SCENARIOS, feature_of, in_scope
 from benchmarks.profiles.records import FUZZ, opened
 from benchmarks.profiles.trial import failed_by_cpu
+from harness.annex.conformance.freeze import CaseCandidate
+from harness.annex.conformance.profiles.case_files import by_case, digests_of
+from harness.annex.conformance.profiles.profile import Profile, load_profile, profiles_folder
+from harness.annex.conformance.profiles.profile_archive import read_profile_archive, write_archive
+from harness.annex.conformance.profiles.profile_suite import open_profile
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.protos import encode
 from harness.corpus.suite import open_file
 from harness.corpus.suites import open_suite
-from harness.profiles.case_files import by_case, digests_of
-from harness.profiles.profile import Profile, load_profile, profiles_folder
-from harness.profiles.profile_archive import read_profile_archive, write_archive
-from harness.profiles.profile_suite import open_profile
-from harness.studies.freeze import CaseCandidate
 
 pytest.importorskip("onnxruntime")
 

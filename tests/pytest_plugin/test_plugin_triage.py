@@ -12,7 +12,7 @@ from tests.pytest_plugin.projects import write_project
 Run = Callable[..., Any]
 
 
-PLANTED = Path(__file__).parents[1] / "triage" / "planted_onnxruntime"
+PLANTED = Path(__file__).parents[1] / "annex" / "triage" / "planted_onnxruntime"
 # It gives a wrong answer: a crash would cost each of some thirty trials a process.
 MATRIX = f"""\
 schema = 1

@@ -12,6 +12,8 @@ import numpy as np
 import onnx.parser
 import pytest
 
+from harness.annex.triage.bundle import BundleContents, ModelSource, write_bundle
+from harness.annex.triage.distance import distance
 from harness.cli.main import main
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.fault import Fault, Repetition, Signature
@@ -25,8 +27,6 @@ from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
 from harness.runtimes.environments import build
 from harness.runtimes.installer import InstallError
-from harness.triage.bundle import BundleContents, ModelSource, write_bundle
-from harness.triage.distance import distance
 
 ROOT = Path(__file__).parents[2]
 CPU = "CPUExecutionProvider"

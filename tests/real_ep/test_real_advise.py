@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from harness.annex.advise.candidates import Candidate
+from harness.annex.advise.fastest import advise
+from harness.annex.advise.level_study import examine_levels
+from harness.annex.advise.search_result import TriedCandidate
+from harness.annex.advise.session_code import session_code
 from harness.core.verdict import Family
 from harness.corpus.suite import Suite
 from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
-from harness.studies.candidates import Candidate
-from harness.studies.fastest import advise
-from harness.studies.level_study import examine_levels
-from harness.studies.search_result import TriedCandidate
-from harness.studies.session_code import session_code
 
 pytestmark = pytest.mark.real_ep
 

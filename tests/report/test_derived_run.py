@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from harness.annex.conformance.profiles.profile import load_profile
+from harness.annex.conformance.profiles.profile_suite import suite_name
 from harness.cli import main
 from harness.core.cell import Cell
 from harness.core.own_error import lost_record, own_error
@@ -17,8 +19,6 @@ from harness.core.run_info import RunInfo
 from harness.core.verdict import Family, Verdict
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
-from harness.profiles.profile import load_profile
-from harness.profiles.profile_suite import suite_name
 from harness.report.diff import compare_merged, read_side
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.merge import merge

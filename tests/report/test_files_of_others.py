@@ -10,18 +10,18 @@ import msgspec
 import pytest
 
 import harness
+from harness.annex.fuzz.fuzz_state import STATE_FILE, planned_cells, read_state
+from harness.annex.store.scan import content, scan
+from harness.annex.triage.run_triage import read_faults
 from harness.cli import main
 from harness.core.errors import UsageError
 from harness.core.fault import decode_faults
 from harness.core.reading import MOST_LINE
 from harness.engine.prestarted import target_tables
-from harness.fuzz.fuzz_state import STATE_FILE, planned_cells, read_state
 from harness.plan.matrix import read_toml
 from harness.pytest_plugin.matrices import is_matrix
 from harness.report.read import read_run
 from harness.report.side_by_side import is_over_time
-from harness.store.scan import content, scan
-from harness.triage.run_triage import read_faults
 from tests.kit import record, write_run
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has neither pipes nor devices in folders")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.annex.store.command_history import turned_lines
 from harness.core.output_metrics import Noise
 from harness.core.policy import Policy
 from harness.core.policy_terms import policy_terms
@@ -21,7 +22,6 @@ from harness.report.history_file import History
 from harness.report.merge import merge
 from harness.report.report_files import write_report
 from harness.report.trend import trends
-from harness.store.command_history import turned_lines
 from tests.kit import record, run_of, write_run
 
 SAME: dict[str, Any] = {

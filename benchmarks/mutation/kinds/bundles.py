@@ -13,11 +13,11 @@ import onnx
 from benchmarks.mutation.attempt import Attempt
 from benchmarks.mutation.changes import changed_bytes, changed_json, changed_message
 from benchmarks.mutation.commands import Commands
+from harness.annex.triage.bundle import BundleContents, ModelSource, write_bundle
 from harness.core.value import tensor
 from harness.core.verdict import Verdict
 from harness.plan.target import Target
-from harness.triage.bundle import BundleContents, ModelSource, write_bundle
-from tests.triage.bundle.relu_bundle import CPU, fault_of, model_bytes
+from tests.annex.triage.bundle.relu_bundle import CPU, fault_of, model_bytes
 
 
 class Bundles:

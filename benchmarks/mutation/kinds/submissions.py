@@ -7,8 +7,8 @@ from typing import Any
 from benchmarks.mutation.attempt import Attempt
 from benchmarks.mutation.changes import changed_bytes, changed_json
 from benchmarks.mutation.commands import Commands
-from tests.conformance.small_profiles import tiny_profile, write_profile
-from tests.conformance.submissions import Draft, changed, write_folder, write_zip
+from tests.annex.conformance.small_profiles import tiny_profile, write_profile
+from tests.annex.conformance.submissions import Draft, changed, write_folder, write_zip
 
 
 def another_machine(_: int, record: Any) -> Any:

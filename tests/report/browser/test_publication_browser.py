@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.conformance.submissions import fallen, refused, wrong
-from tests.publication.publisher import Publisher
+from tests.annex.conformance.submissions import fallen, refused, wrong
+from tests.annex.publication.publisher import Publisher
 
 if TYPE_CHECKING:
     from tests.report.browser.conftest import Browser

@@ -368,7 +368,7 @@ def throw(error: BaseException) -> Callable[[], None]:
 
 
 def die_in_library(which: int) -> Callable[[], None]:
-    """Die in native code, as ``tests/triage/dying_library.c`` does; its variable names the library."""
+    """Die in native code, as ``tests/annex/triage/dying_library.c`` does; its variable names the library."""
     return lambda: ctypes.CDLL(os.environ["FAKE_LIBRARY"]).run_kernel(which)
 
 

@@ -1,0 +1,4 @@
+"""Conformance: run a profile, submit the result, verify a submission.
+
+``harness.annex.conformance.submission`` has the public form of a submission.
+"""

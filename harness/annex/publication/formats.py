@@ -1,0 +1,145 @@
+"""What other programs read: badges, the Atom feed, and ``data.json``."""
+
+import uuid
+from html import escape
+from typing import Any, Literal
+
+import msgspec
+
+from harness.annex.conformance.submission import Level, Statement
+from harness.annex.publication.entry import AcceptedSubmission
+from harness.annex.publication.gather import Gathered, RefusedSubmission
+from harness.annex.publication.lines import line_id
+from harness.core.errors import one_line
+from harness.core.json_schema import json_schema_of
+from harness.core.visible_text import visible
+from harness.report.badge import Badge
+
+_COLOURS = {Level.CONFORMANT: "#2f7d46", Level.PARTIAL: "#8a6d00", Level.NOT: "#b03a17"}
+_NO_COLOUR = "#6f747c"
+_SHIELDS = {Level.CONFORMANT: "green", Level.PARTIAL: "yellow", Level.NOT: "red"}
+_CHAR_PX = 7
+"""Files for other programs: badges, the Atom feed, and ``data.json``."""
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://in-toto.io/attestation/test-result/v0.1")
+
+
+class Published(msgspec.Struct, frozen=True, kw_only=True):
+    """One submission in ``data.json``.
+
+    Attributes:
+        id: Its address is ``s/<id>/``.
+        line: Address of its provider and device, ``l/<line>/``.
+        level: Its level, decided again by the publisher.
+        marks: Why a person has to examine it; empty if it is verified.
+        signer: Identity or fingerprint of the key; empty if nobody signed.
+        passed: Passed cases of core and claimed features.
+        required: All cases of these features.
+        simulated: The program that stands for its accelerator; empty without one, or if it is not known.
+        statement: Its ``statement.json``.
+        cases: Label of a case -> its verdict.
+    """
+
+    id: str
+    line: str
+    level: Level
+    marks: tuple[str, ...]
+    signer: str
+    passed: int
+    required: int
+    statement: Statement
+    cases: dict[str, str]
+    simulated: str = ""
+
+
+class PublicationData(msgspec.Struct, frozen=True, kw_only=True):
+    """Contents of ``data.json``; the newest submission first."""
+
+    schema: Literal[1]
+    submissions: tuple[Published, ...]
+    refused: tuple[RefusedSubmission, ...]
+
+
+def data_of(gathered: Gathered) -> PublicationData:
+    """Return the contents of ``data.json``."""
+    return PublicationData(
+        schema=1,
+        submissions=tuple(
+            Published(
+                id=entry.id,
+                line=line_id(entry),
+                level=entry.level,
+                marks=entry.marks,
+                signer=entry.signer,
+                passed=entry.share.count,
+                required=entry.share.total,
+                statement=entry.statement,
+                simulated=entry.simulated,
+                cases={one.label: one.verdict.value for one in entry.result.cases},
+            )
+            for entry in gathered.entries
+        ),
+        refused=gathered.refused,
+    )
+
+
+def shields(entry: AcceptedSubmission) -> Badge:
+    """Return the badge for shields.io."""
+    return Badge(
+        label=_label(entry),
+        message=_message(entry),
+        color="lightgrey" if entry.computes_none else _SHIELDS[entry.level],
+    )
+
+
+def badge_svg(entry: AcceptedSubmission) -> str:
+    """Return the badge as a self-contained picture."""
+    label, message = _label(entry), _message(entry)
+    left, right = (_CHAR_PX * len(text) + 10 for text in (label, message))
+    title = escape(f"{label}: {message}")
+    colour = _NO_COLOUR if entry.computes_none else _COLOURS[entry.level]
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f'aria-label="{title}"><title>{title}</title>'
+        f'<rect width="{left}" height="20" fill="#444c56"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
+        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f'<text x="5" y="14">{escape(label)}</text><text x="{left + 5}" y="14">{escape(message)}</text>'
+        "</g></svg>\n"
+    )
+
+
+def atom(gathered: Gathered, title: str) -> str:
+    """Return the feed, RFC 4287, of all submissions; links are relative to it."""
+    newest = gathered.entries[0].statement.created if gathered.entries else "1970-01-01T00:00:00Z"
+    items = "".join(
+        f"<entry><id>urn:uuid:{uuid.uuid5(_NAMESPACE, entry.id)}</id>"
+        f"<title>{_xml(f'{entry.label}: {entry.word} to {entry.profile}')}</title>"
+        f'<link href="s/{entry.id}/index.html"/><updated>{_xml(entry.statement.created)}</updated>'
+        f"<author><name>{_xml(entry.statement.product.vendor)}</name></author></entry>\n"
+        for entry in gathered.entries
+    )
+    return (
+        '<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n'
+        f"<id>urn:uuid:{uuid.uuid5(_NAMESPACE, title)}</id><title>{_xml(title)}</title>"
+        f'<link href="index.html"/><updated>{_xml(newest)}</updated>\n{items}</feed>\n'
+    )
+
+
+def data_schema() -> dict[str, Any]:
+    """Return the schema of ``data.json``: docs/reference/publication.schema.json."""
+    return json_schema_of(PublicationData, "data.json")
+
+
+def _label(entry: AcceptedSubmission) -> str:
+    return one_line(visible(entry.profile), 40)
+
+
+def _message(entry: AcceptedSubmission) -> str:
+    marked = ", marked" if entry.marks else ""
+    simulated = ", simulated" if entry.simulated else ""
+    return f"{entry.word} {entry.share.count}/{entry.share.total}{simulated}{marked}"
+
+
+def _xml(text: str) -> str:
+    return escape(one_line(visible(text)))

@@ -1,0 +1,149 @@
+"""The cases of one profile by provider, and the data of the page that compares any two submissions."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+from markupsafe import Markup
+
+from harness.annex.conformance.level import CaseResult, Standing, case_label
+from harness.annex.conformance.profiles.profile import Profile, ProfileCase
+from harness.annex.conformance.submission import Totals
+from harness.annex.publication.entry import AcceptedSubmission
+from harness.annex.publication.lines import Line
+from harness.annex.publication.operator_reach import Reach, reach_of
+from harness.core.errors import one_line
+from harness.core.visible_text import visible
+from harness.report.page import packed_text
+from harness.report.tone import SYMBOLS, spoken, tone
+
+SEVERAL = "several operators"
+"""Heading of the cases whose models have more than one operator."""
+
+_MOST_CHARS = 120
+"""Longest name of a provider and device in the archive."""
+
+
+class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One case; ``results`` are in the order of the columns.
+
+    Attributes:
+        shown: Words by which a filter selects it: ``failing`` if it does not pass everywhere, ``differing``
+            if it passes only in some columns.
+    """
+
+    case: ProfileCase
+    label: str
+    results: tuple[CaseResult, ...]
+    shown: tuple[str, ...]
+
+
+class CaseGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """The cases of one operator, or those of models under ``SEVERAL``.
+
+    Reaches are in the order of the columns.
+    """
+
+    name: str
+    reaches: tuple[Reach, ...]
+    rows: tuple[CaseRow, ...]
+
+
+class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
+    """The page of a profile.
+
+    Attributes:
+        columns: The newest submission of each line.
+        features: Name, meaning, and totals in each column; ``core`` first.
+    """
+
+    profile: Profile
+    columns: tuple[AcceptedSubmission, ...]
+    features: tuple[tuple[str, str, tuple[Totals, ...]], ...]
+    groups: tuple[CaseGroup, ...]
+
+
+class SubmissionVerdicts(msgspec.Struct, frozen=True, kw_only=True):
+    """One submission in ``archive_of``.
+
+    A letter of ``verdicts`` is an index into its table, starting at ``a``.
+    """
+
+    id: str
+    line: str
+    name: str
+    verdicts: str
+
+
+def view_of(profile: Profile, lines: Iterable[Line]) -> ProfileView:
+    """Return the page of a profile, from lines with or without a submission of it."""
+    columns = tuple(line.newest[profile.label] for line in lines if profile.label in line.newest)
+    meanings = {feature.name: feature.meaning for feature in profile.features}
+    rows = tuple(_row(results) for results in zip(*(entry.result.cases for entry in columns), strict=True))
+    groups: dict[str, list[CaseRow]] = {}
+    for row in rows:
+        groups.setdefault(next(iter(row.case.ops)) if len(row.case.ops) == 1 else SEVERAL, []).append(row)
+    return ProfileView(
+        profile=profile,
+        columns=columns,
+        features=tuple(
+            (name, meanings.get(name, ""), tuple(entry.result.features[name] for entry in columns))
+            for name in (columns[0].result.features if columns else ())
+        ),
+        groups=tuple(
+            _group(name, groups[name]) for name in sorted(groups, key=lambda one: (one == SEVERAL, one))
+        ),
+    )
+
+
+def archive_of(profile: Profile, lines: Iterable[Line]) -> Markup:
+    """Return the data of all submissions of a profile for the comparing page: base64 of zlib of JSON.
+
+    A submission takes one letter for each case, so the page stays small with many of them.
+    """
+    verdicts: dict[str, str] = {}
+    table: list[tuple[str, str, str]] = []
+    submissions = []
+    for line in lines:
+        for entry in line.of_profile(profile.label):
+            for one in entry.result.cases:
+                if one.verdict.value not in verdicts:
+                    verdicts[one.verdict.value] = chr(ord("a") + len(verdicts))
+                    tones = tone(one.verdict)
+                    table.append((f"{SYMBOLS[tones]} {spoken(one.verdict)}", tones, one.standing.value))
+            where = entry.statement.environment
+            submissions.append(
+                SubmissionVerdicts(
+                    id=entry.id,
+                    line=_text(f"{entry.statement.product.name}, {entry.device}"),
+                    name=_text(
+                        f"{entry.label}, onnxruntime {where.onnxruntime}, {entry.statement.created[:10]}"
+                    ),
+                    verdicts="".join(verdicts[one.verdict.value] for one in entry.result.cases),
+                )
+            )
+    told = {
+        "cases": [case_label(case) for case in profile.cases],
+        "verdicts": table,
+        "submissions": submissions,
+    }
+    return packed_text(msgspec.json.encode(told), 9)
+
+
+def _text(text: str) -> str:
+    return one_line(visible(text), _MOST_CHARS)
+
+
+def _row(results: Sequence[CaseResult]) -> CaseRow:
+    passes = {one.standing is Standing.PASSED for one in results}
+    shown = {"failing": False in passes, "differing": len(passes) > 1}
+    return CaseRow(
+        case=results[0].case,
+        label=results[0].label,
+        results=tuple(results),
+        shown=tuple(word for word, holds in shown.items() if holds),
+    )
+
+
+def _group(name: str, rows: Sequence[CaseRow]) -> CaseGroup:
+    columns = zip(*(row.results for row in rows), strict=True)
+    return CaseGroup(name=name, reaches=tuple(reach_of(results) for results in columns), rows=tuple(rows))

@@ -1,4 +1,0 @@
-"""Conformance: run a profile, submit the result, verify a submission.
-
-``harness.conformance.submission`` has the public form of a submission.
-"""

@@ -1,4 +1,0 @@
-"""Profiles: frozen, numbered sets of cases, with inputs, goldens and noise, for conformance.
-
-``harness.profiles.profile`` has the public form of a profile's file.
-"""
