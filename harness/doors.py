@@ -37,10 +37,10 @@ SCHEDULERS = "ep_harness.schedulers"
 
 _OWN: dict[str, dict[str, str]] = {
     SUITES: {
-        "fuzz": "harness.annex.made.made_suites:FUZZ",
-        "generate": "harness.annex.made.made_suites:GENERATE",
+        "fuzz": "harness.annex.made.made_suites:FUZZ_SUITES",
+        "generate": "harness.annex.made.made_suites:DECODER_SUITE",
         "profile": "harness.annex.conformance.profiles.profile_suite:SOURCE",
-        "zoo": "harness.annex.made.made_suites:ZOO",
+        "zoo": "harness.annex.made.made_suites:ZOO_SUITE",
     },
     FROZEN_POLICIES: {"profile": "harness.annex.conformance.profiles.profile_suite:frozen_policies"},
 }

@@ -42,6 +42,9 @@ CHOSEN_BY_NAME = ("agent/precision/", "agent/scenarios/", "operators/families/")
 COMMANDS = "cli/"
 """Where a function has the name of its command."""
 
+DECLARING = ("/command.py", "_command.py")
+"""Modules whose constants have the names of their commands."""
+
 
 def test_the_name_of_a_module_is_used_once() -> None:
     places: dict[str, list[str]] = defaultdict(list)
@@ -65,6 +68,8 @@ def test_a_public_name_is_defined_once() -> None:
 def has_a_role(name: str, where: str) -> bool:
     """Whether a function may have a name that others have: its place says which of them it is."""
     if where.startswith(CHOSEN_BY_NAME) and not is_type(name):
+        return True
+    if where.endswith(DECLARING) and name.isupper():
         return True
     return name.islower() and (name in FUNCTION_ROLES or where.startswith((*OF_A_PLACE, COMMANDS)))
 

@@ -94,7 +94,7 @@ def _declare_gate(options: Options) -> RunCommand:
     return run
 
 
-_REPORT = Command(
+REPORT = Command(
     name="report",
     summary="write a report of finished runs: HTML, Markdown, CSV, ...",
     aim="begin",

@@ -41,7 +41,7 @@ def _declare(options: Options) -> RunCommand:
     return run
 
 
-_RUN = Command(
+RUN = Command(
     name="run",
     summary="run a matrix: live progress, records, report",
     aim="begin",

@@ -43,7 +43,7 @@ def _declare_prune(options: Options) -> RunCommand:
     return run
 
 
-_RUNTIME = CommandGroup(
+RUNTIME = CommandGroup(
     name="runtime",
     summary="list, build or prune environments made of packages",
     aim="maintain",

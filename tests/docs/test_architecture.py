@@ -9,7 +9,7 @@ import pytest
 HERE = Path(__file__).parents[2]
 ROOT = HERE / "harness"
 PAGE = (HERE / "docs" / "explanation" / "architecture.md").read_text("utf-8")
-TABLE = re.compile(r"^\|.*\| modules of `harness/(\w+)` \|\n\|[-| ]*\|\n((?:\|.*\n)+)", re.MULTILINE)
+TABLE = re.compile(r"^\|.*\| modules of `harness/([\w/]+)` \|\n\|[-| ]*\|\n((?:\|.*\n)+)", re.MULTILINE)
 
 
 def modules() -> Iterator[tuple[str, str]]:
@@ -22,7 +22,7 @@ def modules() -> Iterator[tuple[str, str]]:
 
 
 def test_the_tables_are_found() -> None:
-    assert {folder for folder, _ in modules()} == {"engine", "agent", "triage", "fuzz"}
+    assert {folder for folder, _ in modules()} == {"engine", "agent", "annex/triage", "annex/fuzz"}
 
 
 @pytest.mark.parametrize(("folder", "name"), list(modules()))
@@ -41,4 +41,6 @@ def test_every_path_in_the_text_is_there() -> None:
 def test_every_folder_of_the_floors_is_there() -> None:
     rows = re.findall(r"^\| \d \| ((?:`\w+`(?:, )?)+) \|", PAGE, re.MULTILINE)
     folders = {folder for row in rows for folder in re.findall(r"`(\w+)`", row)}
-    assert folders == {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    assert {*folders, "annex"} == {path.parent.name for path in ROOT.glob("*/__init__.py")}
+    annexes = set(re.findall(r"^\| \[`(\w+)`\]", PAGE, re.MULTILINE))
+    assert annexes == {path.parent.name for path in ROOT.glob("annex/*/__init__.py")}

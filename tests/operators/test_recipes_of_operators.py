@@ -44,5 +44,5 @@ def test_the_noise_of_an_operator_and_a_new_operator_are_one_row_each(copy: Path
     families = copy / "harness" / "operators" / "families"
     replace(families / "elementwise_rows.py", 'BookRow("Erf", units=4,', 'BookRow("Erf", units=8,')
     row = 'BookRow("Vendored", domains=("vendor",), units=3, rounds_inside=True),'
-    replace(families / "contrib.py", "ROWS = (\n", f"ROWS = (\n    {row}\n")
+    replace(families / "contrib_rows.py", "ROWS = (\n", f"ROWS = (\n    {row}\n")
     assert printed(copy) == ["8", "3", "True", "True"]

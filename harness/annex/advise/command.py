@@ -45,7 +45,7 @@ def _declare_advise(options: Options) -> RunCommand:
     return run
 
 
-_LEVELS = Command(
+LEVELS = Command(
     name="levels",
     summary="show what each graph optimization level does to a model",
     aim="cause",

@@ -59,7 +59,7 @@ def _maybe_s(text: str) -> float:
     return 0.0 if text == "0" else duration_s(text)
 
 
-_FUZZ = Command(
+FUZZ = Command(
     name="fuzz",
     summary="generate models until a provider gives a wrong answer",
     aim="cause",

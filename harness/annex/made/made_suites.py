@@ -29,8 +29,8 @@ def _fuzz(name: str) -> Suite:
     return suite_of_code(fuzz_suite_name(seed), names, fuzz_maker(seed, operator_tests), packages)
 
 
-ZOO = SuiteSource(form="zoo", line="CNNs, transformers, quantized ...; seeded weights", open=_zoo)
-_GENERATE = SuiteSource(
+ZOO_SUITE = SuiteSource(form="zoo", line="CNNs, transformers, quantized ...; seeded weights", open=_zoo)
+DECODER_SUITE = SuiteSource(
     form="generate", line="decoders of language models with a cache, as shipped", open=_decoders
 )
-_FUZZ = SuiteSource(form="fuzz:SEED:COUNT", line="generated operators and graphs, by seed", open=_fuzz)
+FUZZ_SUITES = SuiteSource(form="fuzz:SEED:COUNT", line="generated operators and graphs, by seed", open=_fuzz)
