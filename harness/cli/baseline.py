@@ -9,7 +9,7 @@ from harness.core.globs import glob_matcher
 from harness.core.writing import write_aside, writing
 from harness.plan.baseline_file import baseline_text, load_baselines
 from harness.report.baseline_of import baselines_of, file_name, known_lines
-from harness.report.diff import read_side
+from harness.report.run_comparison import read_side
 
 DEFAULT_FOLDER = Path("baselines")
 

@@ -7,7 +7,6 @@ from harness.cli.output import print_result, wrapped
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError, valid_names
 from harness.core.facts import CPU_PROVIDER
 from harness.core.record import Record
-from harness.report.diff import read_side
 from harness.report.operator_list import (
     EntryOutcome,
     EntryResult,
@@ -15,6 +14,7 @@ from harness.report.operator_list import (
     compare_list,
     read_operator_list,
 )
+from harness.report.run_comparison import read_side
 
 _SHOWN = 30
 """Operators without an entry that are printed; JSON has all."""

@@ -16,10 +16,10 @@ from harness.core.reading import MOST_RECORDS, open_regular
 from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.report.column import column_of
-from harness.report.diff import read_side
 from harness.report.history_rows import run_row, trend_rows
 from harness.report.merge import MergedRun
 from harness.report.read import run_folders
+from harness.report.run_comparison import read_side
 from harness.report.same_measure import policy_json
 from harness.report.worst import least_bits, most_headroom
 

@@ -11,7 +11,7 @@ from harness.core.writing import aside, write_aside
 from harness.report.badge import badges
 from harness.report.cell_columns import CellRow
 from harness.report.comma_separated import axis_names, write_table
-from harness.report.diff import compare_merged, read_side
+from harness.report.diff import compare_merged
 from harness.report.fault_bundle import bundles_for
 from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json
@@ -23,6 +23,7 @@ from harness.report.nights import nights_of
 from harness.report.operator_pages import documented_operators
 from harness.report.read import RunData, captured_output, read_run, run_folders
 from harness.report.rows import TargetRow, cell_rows, target_rows
+from harness.report.run_comparison import read_side
 from harness.report.site import write_site
 from harness.report.trend import TrendDatabase, failing_cells
 from harness.report.view import Report, build_report

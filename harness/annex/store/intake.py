@@ -9,9 +9,9 @@ from harness.annex.store.scan import FoundRun, content
 from harness.core.errors import UsageError, one_line
 from harness.core.record import Record
 from harness.report.column import column_of
-from harness.report.diff import read_side
 from harness.report.history_rows import TREND_COLUMNS, run_row, trend_rows
 from harness.report.merge import MergedRun
+from harness.report.run_comparison import read_side
 
 Columns = Mapping[str, Sequence[object]]
 """Name of a column -> its values."""
