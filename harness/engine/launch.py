@@ -158,7 +158,7 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         folder=folder,
         token=token,
         modes=modes,
-        preamble=repr(f"{_launcher_source()}\nmodule.launch{call!r}\n").encode()
+        preamble=repr(f"{_launcher_source()}\nmodule.launch_and_report{call!r}\n").encode()
         + b"\n"
         + _python_agent(opening, PROBE + b"\n" if unknown else b""),
         listener=listener,
