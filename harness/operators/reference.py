@@ -1,6 +1,5 @@
-"""Prints the page of the book of operators: ``python -m harness.operators.reference``."""
+"""Write the page of the book of operators."""
 
-import sys
 from collections.abc import Iterator
 
 from harness.operators.book import FAMILIES
@@ -14,7 +13,7 @@ What the harness knows about each operator of ONNX, of `ai.onnx.ml`, and of onnx
 `com.microsoft`: how it rounds, which values it takes, where its result is undefined, which shapes it makes.
 Checks, generated inputs, [rounding noise](../explanation/tolerances.md) and estimates of work read it from
 here. `ep-harness ops NAME` prints one operator with the meaning and the source of each fact.
-`python -m harness.operators.reference` generates this page from the files in `harness/operators/families`.
+`tox -e generate` writes this page from the files in `harness/operators/families`.
 
 An operator without a row, such as one of a vendor's domain, is judged as if it rounded once, and the
 [record](records.md) says so (`default_noise` of its `content`). One with the name of a known operator rounds
@@ -55,7 +54,3 @@ def _families() -> Iterator[str]:
                 if lines
                 else (f"Nothing special: {', '.join(plain)}.",)
             )
-
-
-if __name__ == "__main__":
-    sys.stdout.write(reference())
