@@ -59,7 +59,7 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class PlacementFields(_Table, frozen=True, kw_only=True):
-    """Which provider each node was assigned to; fields as in ``harness.core.record.Placement``.
+    """Which provider each node was assigned to; fields as in ``harness.core.facts.Placement``.
 
     Attributes:
         ep_named, cpu_named: Name and operator type of each node, if both sides have some; empty if unknown.
@@ -83,7 +83,7 @@ class PlacementFields(_Table, frozen=True, kw_only=True):
 
 
 class RepeatsFields(_Table, frozen=True, kw_only=True):
-    """The result of repeated runs; fields as in ``harness.core.record.Repeats``."""
+    """The result of repeated runs; fields as in ``harness.core.facts.Repeats``."""
 
     runs: Annotated[int, msgspec.Meta(ge=1, le=MOST_SESSION_RUNS)]
     sessions: Annotated[int, msgspec.Meta(ge=1, le=MOST_SESSION_RUNS)]

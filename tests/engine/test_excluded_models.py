@@ -26,7 +26,7 @@ MODELS = {
     "outputs_only": (RELU, (), Verdict.PASS, ""),
     "half_a_data_set": (ADD, (), Verdict.NO_INPUT, "no data for 1 of 2 inputs: 'z'"),
     "unfit_data_set": (RELU, (), Verdict.NO_INPUT, "the data do not fit the model: InvalidArgument"),
-    "torn_data_set": (RELU, (), Verdict.NO_INPUT, "mend this test data, or remove it"),
+    "torn_data_set": (RELU, (), Verdict.NO_INPUT, "fix this test data, or remove it"),
     "typo": (RELU, (), Verdict.NO_INPUT, "its settings name the dimension 'bacth'"),
     "large": ("(float[15000, 15000] x) => (float y) { y = ReduceSum(x) }", (), Verdict.NO_INPUT, "too large"),
     "no_shape": (RELU, (), Verdict.NO_INPUT, "give it a shape or dimensions in [[model]]"),

@@ -120,9 +120,9 @@ def test_locks_follow_no_link() -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from harness.engine import tensor_files
-tensor_files.MEMORY = Path(sys.argv[1])
-home = tensor_files.TensorHome()
+from harness.engine import mapped_tensors
+mapped_tensors.MEMORY = Path(sys.argv[1])
+home = mapped_tensors.TensorHome()
 (home._folder / "1").mkdir()
 (home._folder / "1" / "in-1").write_bytes(bytes(1 << 20))
 print("made", flush=True)
