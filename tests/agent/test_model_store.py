@@ -119,7 +119,7 @@ def test_a_disk_is_not_filled(store: ModelStore, monkeypatch: pytest.MonkeyPatch
     free = type("Usage", (), {"free": 30})
     monkeypatch.setattr("shutil.disk_usage", lambda _: free)
     deliver(store, m=b"x" * 15)
-    with pytest.raises(OSError, match="more than half of what is free"):
+    with pytest.raises(OSError, match="more than half of the free space"):
         Delivery(store, parcel(m=b"x" * 16))
     assert len(list(cache.iterdir())) == 1
 

@@ -18,10 +18,10 @@ from tests.kit import record, write_run
 
 FIELD = """\
     surprise: Annotated[
-        str, Column("What nobody expects.", lambda r: "" if r.expected else r.verdict.value, view=True)
+        str, CellColumn("What nobody expects.", lambda r: "" if r.expected else r.verdict.value, view=True)
     ]
 """
-CHANGES = {"harness/report/cell_columns.py": {'    golden: Annotated[str, Column("Source of': FIELD}}
+CHANGES = {"harness/report/cell_columns.py": {'    golden: Annotated[str, CellColumn("Source of': FIELD}}
 
 
 def test_a_field_is_enough(tmp_path: Path) -> None:

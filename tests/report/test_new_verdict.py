@@ -12,10 +12,10 @@ from tests.kit import record, write_run
 
 ROOT = Path(__file__).parents[2]
 WORD = '    LATE = "late", Family.FAILED, "the session took more than an hour"\n'
-RULE = '''def late(judging: Judging) -> Found | None:
+RULE = '''def late(judging: Judging) -> Ruling | None:
     """The session took more than an hour to be made."""
     took_ms = judging.facts.timings_ms.get("create", 0.0)
-    return Found(Verdict.LATE, f"the session took {took_ms:g} ms") if took_ms > 3_600_000 else None
+    return Ruling(Verdict.LATE, f"the session took {took_ms:g} ms") if took_ms > 3_600_000 else None
 
 
 '''
@@ -76,8 +76,9 @@ def test_a_word_and_a_rule_are_enough(tmp_path: Path) -> None:
     assert re.search(r"\blate\b", page)
 
 
-def test_the_readme_has_every_verdict_in_its_family() -> None:
-    table = (ROOT / "README.md").read_text("utf-8").partition("\n## Verdicts\n")[2].partition("\n\n\n")[0]
+def test_the_page_of_records_has_every_verdict_in_its_family() -> None:
+    page = (ROOT / "docs" / "reference" / "records.md").read_text("utf-8")
+    table = page.partition("\n### Verdicts\n")[2]
     rows = dict(re.findall(r"^\| (\w+) \| ([^|]*) \|", table, re.MULTILINE))
     told = {family: set(re.findall(r"`(\w+)`", rows[family])) for family in Family}
     assert told == {family: {str(each) for each in Verdict if each.family is family} for family in Family}

@@ -42,7 +42,7 @@ from tests.annex.conformance.submissions import (
 )
 from tests.annex.conformance.test_verify_tampered import WAIVER
 
-DOC = Path(__file__).parents[3] / "docs" / "reference" / "verify_submissions.md"
+DOC = Path(__file__).parents[3] / "docs" / "reference" / "verify.md"
 
 _TARGET = r"run\.json\.matrix\.targets\[0\]\."
 _AGENT = r"run\.json\.targets\.ep\."

@@ -32,7 +32,7 @@ from tests.annex.conformance.submissions import (
 )
 from tests.annex.conformance.test_verify_tampered import WAIVER
 
-DOC = Path(__file__).parents[3] / "docs" / "reference" / "verify_submissions.md"
+DOC = Path(__file__).parents[3] / "docs" / "reference" / "verify.md"
 
 Edit = Callable[[Record], Record]
 LEVELS: dict[str, tuple[Edit, Level]] = {

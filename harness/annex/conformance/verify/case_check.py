@@ -11,6 +11,7 @@ from harness.annex.conformance.verify.finding import Finding, finding
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.errors import one_line
 from harness.core.record import SCHEMA, Record
+from harness.operators.book import rounds_by_default
 
 _MOST_NAMED = 5
 
@@ -62,6 +63,8 @@ def _other_model(record: Record, case: ProfileCase) -> str:
         return "" if record.ended is not None else "the content of the model is not recorded"
     if _by_type(content.ops) != _by_type(case.ops):
         return "other operators than the profile's model"
+    if set(content.default_noise) != set(filter(rounds_by_default, content.ops)):
+        return "other operators of unknown rounding than the profile's model"
     if content.generated is not None:
         return "its inputs were generated, the profile has its own"
     own = not record.fed or record.fed.startswith(("the profile's data: ", "nothing: "))
