@@ -19,7 +19,7 @@ def plan() -> Plan:
 
 
 NOT_COUNTED = {"interleaved", "async_runs", "separate_outputs", "free_dimensions"}
-"""Scenarios whose failures on the zoo are not counted on these targets: docs/reference/scenarios.md says so."""
+"""Scenarios whose failures on the zoo are not counted on these targets; the page of scenarios says so."""
 
 
 def test_the_zoo_meets_five_targets_in_every_scenario(plan: Plan) -> None:
