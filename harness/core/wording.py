@@ -193,10 +193,8 @@ def precision_loss(row: OutputMetrics, delivered: str, least: float, remedy: str
     if _is_counted(row):
         left = f"{share_text(row.mismatched, row.elements)} differ"
         return f"{output(row.name)}: the EP computes in {delivered}: {left}{_remedied(row, remedy)}"
-    # Rounded down: 3.96 bits are not 4.0.
-    left = (
-        f"{math.floor(10 * (row.delivered_bits or 0.0)) / 10:.1f} bits are left, fewer than {least:g}{cosine}"
-    )
+    bits = math.floor(10 * (row.delivered_bits or 0.0)) / 10  # 3.96 bits are not 4.0
+    left = f"{bits:.1f} bits are left, fewer than {least:g}{cosine}"
     return f"{output(row.name)}: the EP computes in {delivered}: {left}{_remedied(row, remedy)}"
 
 

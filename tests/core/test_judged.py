@@ -164,7 +164,13 @@ def test_an_ep_may_deliver_its_own_default_precision_unless_the_matrix_asks_for_
 
 @pytest.mark.parametrize(
     ("delivers", "bits", "lost"),
-    [("bfloat16", 4.1, False), ("bfloat16", 3.9, True), ("tf32", 5.4, True), ("float16", 5.6, False)],
+    [
+        ("bfloat16", 4.1, False),
+        ("bfloat16", 3.9, True),
+        ("bfloat16", 3.96, True),
+        ("tf32", 5.4, True),
+        ("float16", 5.6, False),
+    ],
 )
 def test_a_delivered_precision_that_leaves_less_than_half_of_its_bits_is_a_loss(
     delivers: str,
@@ -176,7 +182,8 @@ def test_a_delivered_precision_that_leaves_less_than_half_of_its_bits_is_a_loss(
     assert found.fault is (Verdict.PRECISION_LOSS if lost else None)
     if lost:
         least = "4" if delivers == "bfloat16" else "5.5"
-        expected = f"output 'y': the EP computes in {delivers}: {bits:.1f} bits are left, fewer than {least}"
+        left = f"{int(10 * bits) / 10} bits are left, fewer than {least}"
+        expected = f"output 'y': the EP computes in {delivers}: {left}"
         assert (
             found.why == f"{expected}, cosine 0.99; HINT f32 (precision ep:f32) gives about {bits + 14.3:.0f}"
         )
