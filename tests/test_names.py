@@ -46,9 +46,14 @@ DECLARING = ("/command.py", "_command.py")
 """Modules whose constants have the names of their commands."""
 
 
+def sources() -> list[Path]:
+    """The modules of the package, without the scripts of a bundle, which a wheel has inside."""
+    return sorted(path for path in ROOT.rglob("*.py") if "_data" not in path.relative_to(ROOT).parts)
+
+
 def test_the_name_of_a_module_is_used_once() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(ROOT.rglob("*.py")):
+    for path in sources():
         places[path.stem].append(path.relative_to(ROOT).as_posix())
     assert {name: found for name, found in places.items() if len(found) > 1 and name not in ROLES} == {}
     assert [name for name in ROLES if len(places[name]) < 2] == [], "a role of one module is none"
@@ -57,7 +62,7 @@ def test_the_name_of_a_module_is_used_once() -> None:
 
 def test_a_public_name_is_defined_once() -> None:
     places: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(ROOT.rglob("*.py")):
+    for path in sources():
         where = path.relative_to(ROOT).as_posix()
         for name in set(defined(path)):
             if not has_a_role(name, where):
