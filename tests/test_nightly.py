@@ -9,8 +9,8 @@ from harness.data_files import data_root
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan
 
-LIMIT = 1300
-"""Cells that two cores can run in a quarter of an hour."""
+LIMIT = 1450
+"""Cells that two cores can run in a quarter of an hour: 630 of them, plain ones included, took two minutes."""
 
 
 @pytest.fixture(scope="module")
@@ -18,15 +18,11 @@ def plan() -> Plan:
     return prepare(data_root() / "matrices" / "nightly.toml")[0]
 
 
-NOT_COUNTED = {"interleaved", "async_runs", "separate_outputs", "free_dimensions"}
-"""Scenarios whose failures on the zoo are not counted on these targets; the page of scenarios says so."""
-
-
 def test_the_zoo_meets_five_targets_in_every_scenario(plan: Plan) -> None:
     cells = Counter((cell.target, cell.axis("scenario")) for cell in plan.cells)
     targets = {target.name for target in plan.matrix.targets}
     assert len(targets) == 5
-    wanted = SCENARIOS.keys() - {GENERATE} - NOT_COUNTED  # text has a matrix of its own
+    wanted = SCENARIOS.keys() - {GENERATE}  # it has a matrix of its own
     missing = {(target, scenario) for target in targets for scenario in wanted} - cells.keys()
     assert missing == {("cpu", "ep_context"), ("cpu", "cpu_fallback_disabled")}
     assert {cell.suite for cell in plan.cells} == {"zoo"}
