@@ -34,6 +34,7 @@ from harness.agent.session_target import CPU, SessionTarget
 from harness.agent.sources import add_later
 from harness.agent.system import PARENT, die_with, elapsed_ms, limit_memory, resident_mib
 from harness.agent.target_errors import (
+    ApiMissingError,
     OptionRejectedError,
     UnavailableError,
     UnfeedableError,
@@ -174,6 +175,8 @@ def _serve(
         result.update(status="unfeedable", message=clean(error))
     except UnsupportedError as error:
         result.update(status="unsupported", message=clean(error))
+        if isinstance(error, ApiMissingError):
+            result["cause"] = "not_in_runtime"
     except MemoryError as error:
         result.update(status="error", kind="MemoryError", message=clean(error) or "out of memory")
     except Exception as error:  # noqa: BLE001 - any error of the provider is this cell's result

@@ -23,6 +23,10 @@ class UnsupportedError(Exception):
     """The provider, or this onnxruntime, refuses a need of a scenario, with a clear message."""
 
 
+class ApiMissingError(UnsupportedError):
+    """This onnxruntime has no such API, whatever the provider; the text names the first release with it."""
+
+
 class MissingOutputsError(Exception):
     """A run returned fewer values than the session has outputs."""
 

@@ -13,6 +13,7 @@ from harness.cli.matrix_text import matrix_of, write_new_matrix
 from harness.cli.output import notify
 from harness.cli.parser import run_words
 from harness.cli.run import run
+from harness.cli.surface_table import print_surfaces
 from harness.cli.targets import THIS_MACHINE, ProviderRequest, Tested, in_its_place, naming_arguments
 from harness.cli.web import WebRuntime
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
@@ -23,7 +24,7 @@ from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.run.run_folder import default_folder
 
-QUICK, THOROUGH = "quick", "thorough"
+QUICK, API, THOROUGH = "quick", "api", "thorough"
 
 THOROUGH_S = 900.0
 """Seconds of `check --thorough`: the time that the usual tests leave is spent on fuzzing."""
@@ -63,7 +64,8 @@ def check(
 
     With that file the run can be resumed, and extended. Models that generate text with a cache play the
     scenario ``generate``: those of the suite of this name, and those of a folder. ``extent`` is how much of a
-    provider is tested if neither suites nor a folder are named: ``QUICK``, ``THOROUGH``, or the usual extent.
+    provider is tested if neither suites nor a folder are named: ``QUICK``, ``API``,
+    ``THOROUGH``, or the usual extent.
 
     Returns:
         The exit code is as for ``run``; a provider that cannot be used counts as an unavailable required
@@ -75,7 +77,8 @@ def check(
     if extent and (suites or folder):
         hint = "leave one of them out"
         raise UsageError.at(f"--{extent}", "is about a provider without --suite and FOLDER", hint)
-    models = _tested(suites, folder) if suites or folder or extent == QUICK else Tested(usual=True)
+    whole = Tested(usual=extent != API, api=extent == API)
+    models = _tested(suites, folder) if suites or folder or extent == QUICK else whole
     wanted = in_its_place(_request(named, models, checked))
     if extent == THOROUGH and (model or wanted.place):
         raise UsageError.at("--thorough", "fuzzes, which goes with neither --model nor --browser nor --node")
@@ -98,6 +101,8 @@ def check(
         baseline=baseline,
         model=model,
     )
+    if extent == API and code != EXIT_INTERRUPTED:
+        print_surfaces(run_folder)
     left_s = THOROUGH_S - (time.monotonic() - began)
     if extent != THOROUGH or code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or left_s <= 0:
         return code

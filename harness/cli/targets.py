@@ -12,7 +12,7 @@ from harness.cli.matrix_text import matrix_of, short_name, target_lines, toml
 from harness.cli.output import notify
 from harness.cli.web import WebRuntime, provider_named, require, runtime_lines
 from harness.core.errors import Problem, UsageError
-from harness.core.scenario import GENERATE
+from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.plan.matrix import Matrix, matrix_from, read_matrix
 
 _SUITE = "onnx-node"
@@ -51,18 +51,66 @@ scenario = "sessions"
 """
 """The default tests of a provider; each part finds faults that the others miss."""
 
+_API = """\
+[models]
+# Eight architectures with shapes that are known, seven of them also with shapes that are not, and decoders.
+suites  = ["zoo", "generate"]
+exclude = [
+    "zoo/*-base-*", "zoo/*-op2?", "zoo/diffusion-*", "zoo/efficientnet-*", "zoo/gpt-*", "zoo/mobilenet-*",
+    "zoo/resnet-*", "zoo/speech-lstm-*", "zoo/unet-*", "zoo/vit-*",
+    "generate/*[!4]", "generate/*-int4", "generate/mha-*", "generate/onnx*",
+]
+
+[axes]
+scenario = {scenarios}
+
+[scenarios]
+concurrent = {{ threads = 4, runs = 3 }}
+sessions   = {{ count = 6 }}
+
+# Each scenario runs a session often enough in its own way.
+[[repeat]]
+runs     = 2
+sessions = 1
+
+[[exclude]]
+model    = ["zoo/*-fixed-*", "zoo/mnist-*"]
+scenario = {shapes}
+
+[[exclude]]
+model    = "zoo/*-small-op17"
+scenario = {others}
+
+[[exclude]]
+model    = "generate/*"
+scenario = {no_text}
+
+[[exclude]]
+model    = "zoo/*"
+scenario = "generate"
+
+[[tolerance]]
+scenario = "generate"
+noise    = {{}}
+"""
+"""The tests of onnxruntime's API: every scenario, on the models to which it applies."""
+
+_SHAPES = ("dynamic_shapes", "zero_size", "free_dimensions")
+
 
 class Tested(msgspec.Struct, frozen=True, kw_only=True):
     """What `check` tests, from the command line, and how.
 
     Attributes:
         usual: Whether these are the default tests of a provider; the other attributes then do not matter.
+        api: The same for the tests of onnxruntime's API.
         suites: Names of suites; the operator suite if there is no folder either.
         decoders: Globs on the models that generate text; they are not run plainly.
         others: Globs on all other models.
     """
 
     usual: bool = False
+    api: bool = False
     suites: Sequence[str] = ()
     folders: Sequence[str] = ()
     decoders: Sequence[str] = ()
@@ -75,6 +123,14 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
         yield ""
         if self.usual:
             yield _USUAL
+            return
+        if self.api:
+            yield _API.format(
+                scenarios=toml(list(SCENARIOS)),
+                shapes=toml(_SHAPES),
+                others=toml(name for name in SCENARIOS if name not in (PLAIN, *_SHAPES)),
+                no_text=toml(name for name in SCENARIOS if name != GENERATE),
+            )
             return
         yield "[models]"
         if self.suites or not self.folders:

@@ -11,12 +11,16 @@ PLAIN = "plain"
 GENERATE = "generate"
 """The scenario whose records have ``generation``, and the suite of models for it."""
 
+NOT_IN_RUNTIME, NOT_IN_AGENT = "not_in_runtime", "not_in_agent"
+"""Causes of ``unsupported`` that say nothing about a provider: who lacks the API, in place of it."""
+
 
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """A value of the axis ``scenario``.
 
     Attributes:
         meaning: The scenario in one line.
+        surface: The part of onnxruntime's API that it shows, in words of onnxruntime.
         other_data: Whether it has its own data, which need their own golden.
         own_case: Whether it applies to some models only, or needs other files or sizes; the golden stays.
         tries_shapes: Whether the CPU provider may refuse some of the shapes, which are then left out.
@@ -29,6 +33,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     meaning: str
+    surface: str = ""
     other_data: bool = False
     own_case: bool = False
     tries_shapes: bool = False
@@ -44,65 +49,97 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 
 
 SCENARIOS: dict[str, Scenario] = {
-    PLAIN: Scenario(meaning="one session is made and run", swaps_inputs=True, module=""),
+    PLAIN: Scenario(
+        surface="InferenceSession, run",
+        meaning="one session is made and run",
+        swaps_inputs=True,
+        module="",
+    ),
     "io_binding": Scenario(
+        surface="run_with_iobinding",
         meaning="inputs and outputs are bound, in device memory where the EP has an allocator",
         repeatable=False,
     ),
     "dynamic_shapes": Scenario(
+        surface="run with other shapes",
         meaning="one session runs several shapes, then the first one again",
         other_data=True,
         tries_shapes=True,
         repeatable=False,
     ),
     "zero_size": Scenario(
+        surface="run with an empty batch",
         meaning="a batch of no elements, then the given one, in one session",
         other_data=True,
         repeatable=False,
         module="dynamic_shapes",
     ),
     "concurrent": Scenario(
-        meaning="several threads run one session at the same time", measurable=False, repeatable=False
+        surface="run from several threads",
+        meaning="several threads run one session at the same time",
+        measurable=False,
+        repeatable=False,
     ),
     "sessions": Scenario(
+        surface="InferenceSession, often",
         meaning="many sessions are opened, run and closed, one after the other",
         measurable=False,
         repeatable=False,
     ),
     "interleaved": Scenario(
+        surface="several sessions at once",
         meaning="three sessions are open at once, run in turns, and are closed one by one",
         measurable=False,
         repeatable=False,
     ),
     "async_runs": Scenario(
-        meaning="several runs of one session are in flight at once", measurable=False, repeatable=False
+        surface="run_async",
+        meaning="several runs of one session are in flight at once",
+        measurable=False,
+        repeatable=False,
     ),
     "separate_outputs": Scenario(
-        meaning="each output is requested alone", own_case=True, measurable=False, repeatable=False
+        surface="run with output names",
+        meaning="each output is requested alone",
+        own_case=True,
+        measurable=False,
+        repeatable=False,
     ),
     "free_dimensions": Scenario(
+        surface="add_free_dimension_override_by_name",
         meaning="symbolic dimensions get their sizes before the session is made",
         own_case=True,
         swaps_inputs=True,
         module="",
     ),
     "ort_format": Scenario(
-        meaning="the model is converted to ORT format, loaded from there and run", swaps_inputs=True
+        surface="session.save_model_format",
+        meaning="the model is converted to ORT format, loaded from there and run",
+        swaps_inputs=True,
     ),
     "ep_context": Scenario(
-        meaning="the model is compiled and written, and a fresh process loads and runs the result"
+        surface="ep.context_enable",
+        meaning="the model is compiled and written, and a fresh process loads and runs the result",
     ),
-    "from_bytes": Scenario(meaning="the model is loaded from memory, not from its path", swaps_inputs=True),
+    "from_bytes": Scenario(
+        surface="InferenceSession of bytes",
+        meaning="the model is loaded from memory, not from its path",
+        swaps_inputs=True,
+    ),
     "external_data": Scenario(
+        surface="external initializers",
         meaning="the model's weights lie in a file beside it",
         own_case=True,
         swaps_inputs=True,
         module="",
     ),
     "cpu_fallback_disabled": Scenario(
-        meaning="a session in which no node may be left to the CPU EP", swaps_inputs=True
+        surface="session.disable_cpu_ep_fallback",
+        meaning="a session in which no node may be left to the CPU EP",
+        swaps_inputs=True,
     ),
     GENERATE: Scenario(
+        surface="run with a cache of keys and values",
         meaning="a language model goes through a text in several ways, with its cache",
         other_data=True,
         repeatable=False,

@@ -10,6 +10,7 @@ import msgspec
 
 from harness.agent.target_errors import NoRoomError
 from harness.core.errors import UsageError, one_line
+from harness.core.scenario import NOT_IN_AGENT
 from harness.core.verdict import Cause, Phase
 from harness.corpus.case import Case
 from harness.corpus.model_errors import ModelError
@@ -185,7 +186,7 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
             message.pop(REPEAT_FEATURE, None)
         if reason := declined(declines, message):
             tensors.discard()
-            self.pipeline.conclude(task, Unsupported(phase=Phase.CREATE, message=reason))
+            self.pipeline.conclude(task, Unsupported(phase=Phase.CREATE, message=reason, cause=NOT_IN_AGENT))
             return False
         task.place = "" if worker.place is None else worker.place.name
         task.started = dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds")

@@ -173,10 +173,15 @@ class NotFed(_Result, frozen=True, kw_only=True, tag="unfeedable"):
 
 
 class ScenarioRefused(_Result, frozen=True, kw_only=True, tag="unsupported"):
-    """The provider, or onnxruntime, has no such scenario."""
+    """The provider, or onnxruntime, has no such scenario.
+
+    Attributes:
+        cause: ``not_in_runtime`` if this onnxruntime lacks the API, whatever the provider.
+    """
 
     phase: FinishedPhase
     message: Text
+    cause: Literal["", "not_in_runtime"] = ""
 
 
 RunResult = Completed | Failed | NotFed | ScenarioRefused

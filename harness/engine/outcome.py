@@ -105,10 +105,16 @@ class Raised(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unsupported(msgspec.Struct, frozen=True, kw_only=True):
-    """The provider, or this onnxruntime, has no such scenario; other fields as in ``Raised``."""
+    """The provider, or this onnxruntime, has no such scenario; other fields as in ``Raised``.
+
+    Attributes:
+        cause: ``not_in_runtime``: this onnxruntime lacks the API; ``not_in_agent``: the agent declines it;
+            empty if the provider refuses.
+    """
 
     phase: Phase
     message: str
+    cause: str = ""
     printed: str = ""
     process: ProcessState | None = None
     scenario: Observations = {}
@@ -217,7 +223,11 @@ def from_result(
             return Unfeedable(message=result.message)
         case ScenarioRefused():
             return Unsupported(
-                phase=Phase(result.phase), message=result.message, printed=result.output, scenario=facts
+                phase=Phase(result.phase),
+                message=result.message,
+                cause=result.cause,
+                printed=result.output,
+                scenario=facts,
             )
         case Failed():
             phase = Phase(result.phase)

@@ -21,6 +21,7 @@ from harness.report.page import PAGE_GENERATOR, Pages, write_pages
 from harness.report.performance import performance_view
 from harness.report.precision_page import precision_view
 from harness.report.report_cell import page_file
+from harness.report.surfaces_page import surfaces_view
 from harness.report.targets_page import targets_view
 from harness.report.view import Report
 
@@ -67,6 +68,7 @@ PAGES = (
         views=column_views,
         listed=False,
     ),
+    SitePage(title="API", stem="api", template="page_api.html", views=surfaces_view),
     SitePage(title="Precision", stem="precision", template="page_precision.html", views=precision_view),
     SitePage(
         title="Performance", stem="performance", template="page_performance.html", views=performance_view

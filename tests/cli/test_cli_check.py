@@ -13,6 +13,7 @@ import pytest
 
 from harness.annex.made.decoders.roster import write_decoder
 from harness.cli import main
+from harness.core.scenario import SCENARIOS
 from harness.studies.usable_providers import DoctorRow
 from tests.kit import read_rows, wait_for
 
@@ -72,6 +73,21 @@ def test_its_matrix_is_kept_and_runs(tmp_path: Path) -> None:
     assert verdicts(tmp_path / "again") == before
 
 
+def test_the_api_is_one_line_for_each_surface(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    out = tmp_path / "out"
+    chosen = ["--model", "zoo/mnist-*", "--model", "zoo/trees-small-op17", "--no-report"]
+    assert main(["check", CPU, "--api", "--out", str(out), *chosen]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    words = dict(reversed(line.split()[:2]) for line in printed if line.startswith(("ok ", "refused ")))
+    assert words.keys() == SCENARIOS.keys() - {"generate", "separate_outputs"}
+    assert words["ep_context"] == words["cpu_fallback_disabled"] == "refused"
+    assert {word for name, word in words.items() if name not in {"ep_context", "cpu_fallback_disabled"}} == {
+        "ok"
+    }
+    assert any(line.startswith("not tried separate_outputs") for line in printed)
+
+
 def test_what_is_not_available_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["check", "AcmeExecutionProvider", "--plugin", "./libacme.so", "--out", str(tmp_path / "out")]
     assert main([*arguments, "--option", "a.b=c=d", "--option", "empty=", "--device", "type=NPU", *SIX]) == 3
@@ -98,6 +114,7 @@ def test_what_is_not_available_is_no_success(tmp_path: Path, capsys: pytest.Capt
         ([CPU, "--suite", "onnx-simple", "--suite", "onnx-simple"], "is listed twice"),
         ([CPU, "--quick", "--model", "nothing*"], "nothing*"),
         ([CPU, "--quick", "--suite", "corners"], "--quick: is about a provider without --suite and FOLDER"),
+        ([CPU, "--api", "--suite", "corners"], "--api: is about a provider without --suite and FOLDER"),
         ([CPU, "--thorough", "--model", "*/test_abs"], "--thorough: fuzzes, which goes with neither --model"),
         (["X", "--plugin", "./x.so", "--env", "A"], "--env: expected KEY=VALUE, got 'A'"),
     ],

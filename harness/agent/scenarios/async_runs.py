@@ -15,7 +15,7 @@ from harness.agent.job_run import Feeds, JobRun, RawOutputs
 from harness.agent.plain import conclude
 from harness.agent.safe_text import clean
 from harness.agent.session_run import PROGRESS_S
-from harness.agent.target_errors import UnsupportedError
+from harness.agent.target_errors import ApiMissingError, UnsupportedError
 
 _IN_FLIGHT = 4
 """Runs that are started before the first result is awaited; every second one has other inputs."""
@@ -42,7 +42,7 @@ def play(job_run: JobRun) -> None:
     job_run.create()
     if not hasattr(job_run.session, "run_async"):
         version = clean(job_run.target.ort.__version__)
-        raise UnsupportedError("onnxruntime %s has no run_async, 1.16 is the first" % version)
+        raise ApiMissingError("onnxruntime %s has no run_async, 1.16 is the first" % version)
     if job_run.runner.has_narrow:
         raise UnsupportedError("run_async gives numpy arrays, and numpy lacks the element type of an output")
     job_run.result["outputs"] = []

@@ -7,7 +7,7 @@ import os
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude, run_data_sets
 from harness.agent.safe_text import clean
-from harness.agent.target_errors import UnsupportedError
+from harness.agent.target_errors import ApiMissingError
 
 _FOLDER_KEY = "session.model_external_initializers_file_folder_path"
 """The folder of external weights; without a path, onnxruntime cannot derive it."""
@@ -37,6 +37,6 @@ def play(job_run: JobRun) -> None:
         job_run.model = path
         job_run.open()  # if this fails too, the missing path is not the cause
         reason = "onnxruntime %s does not find the weights of a model without path, 1.21 is the first: %s"
-        raise UnsupportedError(reason % (clean(job_run.target.ort.__version__), clean(error))) from error
+        raise ApiMissingError(reason % (clean(job_run.target.ort.__version__), clean(error))) from error
     run_data_sets(job_run)
     conclude(job_run)

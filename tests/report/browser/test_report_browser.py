@@ -35,6 +35,7 @@ PAGES = (
     "models.html",
     "operators.html",
     "operators-1.html",
+    "api.html",
     "precision.html",
     "performance.html",
     "generation.html",

@@ -1,0 +1,73 @@
+"""The page *API*: what applications do with a provider besides one run, by target."""
+
+from collections.abc import Iterator
+from typing import ClassVar
+
+import msgspec
+
+from harness.core.scenario import PLAIN, SCENARIOS
+from harness.report.column import Column
+from harness.report.surfaces import SurfaceAnswer, SurfaceRow, surface_rows
+from harness.report.tone import SYMBOLS
+from harness.report.view import Report
+
+_TONES = {
+    SurfaceAnswer.WRONG: "failed",
+    SurfaceAnswer.OK: "passed",
+    SurfaceAnswer.UNTESTED: "untested",
+    SurfaceAnswer.REFUSED: "unsupported",
+    SurfaceAnswer.NOT_THERE: "excluded",
+    SurfaceAnswer.NOT_TRIED: "skipped",
+}
+
+
+class SurfaceLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One surface.
+
+    Attributes:
+        surface: The part of onnxruntime's API.
+        meaning: The scenario in one line; empty if this version does not know it.
+        rows: For each column; null where it has no cell in the scenario.
+    """
+
+    scenario: str
+    surface: str
+    meaning: str
+    rows: tuple[SurfaceRow | None, ...]
+
+
+class SurfacesPage(msgspec.Struct, frozen=True, kw_only=True):
+    """The view of the page.
+
+    Attributes:
+        told: Every row with a sentence to read, the wrong ones first.
+    """
+
+    columns: tuple[Column, ...]
+    lines: tuple[SurfaceLine, ...]
+    told: tuple[SurfaceRow, ...]
+
+    tones: ClassVar = _TONES
+    symbols: ClassVar = {answer: SYMBOLS[tone] for answer, tone in _TONES.items()}
+
+
+def surfaces_view(report: Report) -> Iterator[SurfacesPage]:
+    """Yield the view, if the report has a cell in a scenario other than a plain run."""
+    rows = surface_rows(record for _, record in report.run.records)
+    if not any(row.scenario != PLAIN for row in rows):
+        return
+    columns = tuple(dict.fromkeys(row.column for row in rows))
+    by_place = {(row.scenario, row.column): row for row in rows}
+    yield SurfacesPage(
+        columns=columns,
+        lines=tuple(
+            SurfaceLine(
+                scenario=name,
+                surface=surface,
+                meaning=SCENARIOS[name].meaning if name in SCENARIOS else "",
+                rows=tuple(by_place.get((name, column)) for column in columns),
+            )
+            for name, surface in dict.fromkeys((row.scenario, row.surface) for row in rows)
+        ),
+        told=tuple(sorted(rows, key=lambda row: list(SurfaceAnswer).index(row.answer))),
+    )

@@ -1,0 +1,106 @@
+"""One word for each target and surface of onnxruntime's API, and the page that shows them."""
+
+from pathlib import Path
+
+import pytest
+
+from harness.core.record import Record
+from harness.core.scenario import NOT_IN_RUNTIME, SCENARIOS
+from harness.core.verdict import Verdict
+from harness.report.surfaces import SurfaceAnswer, surface_rows
+from harness.report.view import build_report
+from tests.kit import merged, record, site
+
+BOUND = {"scenario": "io_binding"}
+
+
+def in_binding(model: str, verdict: Verdict, reason: str = "", **fields: object) -> Record:
+    return record(model, verdict, axes=BOUND, reason=reason, **fields)
+
+
+def _site(tmp_path: Path, records: list[Record]) -> dict[str, str]:
+    return site(tmp_path, build_report(merged(records), lambda _folder, _record: "", {}))
+
+
+def answer(*records: Record) -> tuple[SurfaceAnswer, str]:
+    (found,) = (row for row in surface_rows(records) if row.scenario == "io_binding")
+    return found.answer, found.told
+
+
+def test_every_scenario_names_its_surface() -> None:
+    surfaces = [scenario.surface for scenario in SCENARIOS.values()]
+    assert all(surfaces)
+    assert len(set(surfaces)) == len(surfaces)
+
+
+def test_one_wrong_model_makes_a_surface_wrong() -> None:
+    found = answer(
+        record("a"), in_binding("a", Verdict.PASS), in_binding("b", Verdict.MISMATCH, "off by 3; limit 1")
+    )
+    assert found == ("wrong", "1 of 2 models wrong: mismatch, b: off by 3")
+
+
+def test_a_model_that_fails_plainly_does_not_speak_against_a_surface() -> None:
+    plain = record("a", Verdict.MISMATCH, reason="off by 3")
+    assert answer(plain, in_binding("a", Verdict.MISMATCH, "off by 3")) == (
+        "not tried",
+        "1 fail as in plain runs",
+    )
+    assert answer(plain, in_binding("a", Verdict.MISMATCH), in_binding("b", Verdict.PASS)) == (
+        "ok",
+        "1 of 2 models right; 1 fail as in plain runs",
+    )
+
+
+def test_an_error_of_a_plain_run_is_not_the_surface_whichever_model_has_it() -> None:
+    error = "EPFail: Failed to finalize graph 'g7', Code: 1002"
+    plain = record("a", Verdict.ERROR, reason=error)
+    assert answer(plain, in_binding("b", Verdict.ERROR, error.replace("g7", "g8")))[0] == "not tried"
+    assert answer(plain, in_binding("b", Verdict.ERROR, "EPFail: cannot bind"))[0] == "wrong"
+
+
+def test_numbers_have_no_cause_that_excuses_another_model() -> None:
+    plain = record("a", Verdict.MISMATCH, reason="off by 3")
+    assert answer(plain, in_binding("b", Verdict.MISMATCH, "off by 3"))[0] == "wrong"
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ([in_binding("a", Verdict.UNSUPPORTED, "no strings")], "refused"),
+        ([in_binding("a", Verdict.UNSUPPORTED, "1.15 has none", cause=NOT_IN_RUNTIME)], "not there"),
+        ([in_binding("a", Verdict.DECLARED, "it has no input")], "not tried"),
+        ([in_binding("a", Verdict.UNAVAILABLE, "no device")], "not tried"),
+        ([in_binding("a", Verdict.NO_GOLDEN, "the CPU EP refuses it")], "not tried"),
+        ([in_binding("a", Verdict.FALLBACK)], "untested"),
+        ([in_binding("a", Verdict.FALLBACK), in_binding("b", Verdict.PASS)], "ok"),
+        ([in_binding("a", Verdict.UNSUPPORTED, "x"), in_binding("b", Verdict.CRASH)], "wrong"),
+    ],
+)
+def test_words(records: list[Record], expected: str) -> None:
+    assert answer(*records)[0] == expected
+
+
+def test_what_was_not_run_is_never_ok() -> None:
+    for verdict in Verdict:
+        word, _ = answer(in_binding("a", verdict))
+        assert (word == "ok") == (verdict in {Verdict.PASS, Verdict.PASS_PARTIAL})
+
+
+def test_page_shows_each_target_and_escapes_reasons(tmp_path: Path) -> None:
+    records = [
+        record("a"),
+        record("a", target="gpu"),
+        in_binding("a", Verdict.ERROR, "<b>no</b>"),
+        in_binding("a", Verdict.PASS, target="gpu"),
+    ]
+    page = _site(tmp_path, records)["api.html"]
+    assert "run_with_iobinding" in page
+    assert "✗ wrong" in page
+    assert "✓ ok" in page
+    assert "&lt;b&gt;no" in page
+    assert "<b>no" not in page
+
+
+def test_a_report_of_plain_runs_has_no_such_page(tmp_path: Path) -> None:
+    assert "api.html" not in _site(tmp_path, [record("a")])
