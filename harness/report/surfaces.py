@@ -1,7 +1,7 @@
 """How targets answer to the surfaces of onnxruntime's API: one word for each target and scenario. Pure.
 
-A model that fails in a plain run fails in every scenario. An error that a plain run of any model gives is the EP's
-everywhere. Such failures are counted, and do not speak against a surface.
+A model that fails in a plain run fails in every scenario. An error that a plain run of any model gives is the
+EP's everywhere. Such failures are counted, and do not speak against a surface.
 """
 
 from collections import Counter, defaultdict

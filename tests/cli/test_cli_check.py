@@ -79,7 +79,8 @@ def test_the_api_is_one_line_for_each_surface(tmp_path: Path, capsys: pytest.Cap
     chosen = ["--model", "zoo/mnist-*", "--model", "zoo/trees-small-op17", "--no-report"]
     assert main(["check", CPU, "--api", "--out", str(out), *chosen]) == 0
     printed = capsys.readouterr().out.splitlines()
-    words = dict(reversed(line.split()[:2]) for line in printed if line.startswith(("ok ", "refused ")))
+    found = [line.split() for line in printed if line.startswith(("ok ", "refused "))]
+    words = {name: word for word, name, *_ in found}
     assert words.keys() == SCENARIOS.keys() - {"generate", "separate_outputs"}
     assert words["ep_context"] == words["cpu_fallback_disabled"] == "refused"
     assert {word for name, word in words.items() if name not in {"ep_context", "cpu_fallback_disabled"}} == {

@@ -1,6 +1,7 @@
 """One word for each target and surface of onnxruntime's API, and the page that shows them."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.kit import merged, record, site
 BOUND = {"scenario": "io_binding"}
 
 
-def in_binding(model: str, verdict: Verdict, reason: str = "", **fields: object) -> Record:
+def in_binding(model: str, verdict: Verdict, reason: str = "", **fields: Any) -> Record:
     return record(model, verdict, axes=BOUND, reason=reason, **fields)
 
 
