@@ -24,7 +24,9 @@ def plugin_library(plugin: str) -> tuple[str, str]:
         return path, ""
     try:
         module = importlib.import_module(plugin)
-        path = str(module.get_library_path())
+        # By convention get_library_path; onnxruntime-ggml 0.2.0 has the other name.
+        named = hasattr(module, "get_library_path") or not hasattr(module, "library_path")
+        path = str(module.get_library_path() if named else module.library_path())
     except ModuleNotFoundError as error:
         raise UnavailableError(
             "not_installed", "plugin package %r is not installed in %s" % (plugin, sys.prefix)

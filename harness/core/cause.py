@@ -48,6 +48,9 @@ _VARYING = re.compile(
 _MOST_CHARS = 4000
 """Largest number of characters that are searched for a cause: a foreign record may have any length."""
 
+_CUT_WORD = re.compile(r"[^\s…]{0,200}…[^\s…]{0,200}")
+"""Where a record's text is cut: how much of the words there is left depends on the length of names."""
+
 _OPERATOR = re.compile(r"['\"`][A-Z][A-Za-z]+['\"`]")
 """An operator in quotes, which is part of a cause: ``no kernel for 'Relu'``."""
 
@@ -58,7 +61,7 @@ def plain_cause(text: str, names: Collection[str] = ()) -> str:
     Texts with the same result have the same cause. A feature that the device lacks is one cause, whichever
     operator needs it. ``names`` are those of the model's nodes and tensors.
     """
-    text = one_line(text, _MOST_CHARS)
+    text = _CUT_WORD.sub("…", one_line(text, _MOST_CHARS))
     if feature := lacking(text):
         return f"the device lacks {feature}"
     marked = _NAMES.sub("#", innermost(text))
