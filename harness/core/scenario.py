@@ -98,6 +98,11 @@ SCENARIOS: dict[str, Scenario] = {
         measurable=False,
         repeatable=False,
     ),
+    "lifecycle": Scenario(
+        meaning="the plugin library is registered, used and unregistered, again and again",
+        measurable=False,
+        repeatable=False,
+    ),
     "separate_outputs": Scenario(
         surface="run with output names",
         meaning="each output is requested alone",

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.core.record import decode_record
+from harness.core.record import Record, decode_record
 from harness.core.verdict import Family
 from harness.corpus.suites import open_suite
 from tests.crooked_ep.build import build
-from tests.crooked_ep.faults import Planted, faults
+from tests.crooked_ep.faults import Planted, every_fault, faults
 from tests.crooked_ep.planted_run import PROVIDER, PlantedRun, run_planted
 from tests.kit import read_records
 
@@ -44,13 +44,14 @@ def planted(crooked_ep: Path, tmp_path_factory: pytest.TempPathFactory) -> Plant
 
 def test_the_table_is_read_whole() -> None:
     lines = (Path(__file__).with_name("native") / "faults.def").read_text("utf-8").splitlines()
-    assert len(FAULTS) == sum(line.startswith("FAULT(") for line in lines) >= LEAST
-    assert Counter(fault.name for fault in FAULTS).most_common(1)[0][1] == 1
+    assert len(every_fault()) == sum(line.startswith("FAULT(") for line in lines) >= LEAST
+    assert Counter(fault.name for fault in every_fault()).most_common(1)[0][1] == 1
 
 
 def test_each_model_is_right_without_a_fault(planted: PlantedRun) -> None:
     """Each model also shows its fault: the golden of all but one can tell right from wrong."""
     assert planted.told(HONEST) == {"pass", "mark:weak"}
+    assert planted.told("honest-npu") == {"pass"}
     weak = [record.model for record in planted.records[HONEST] if record.weak_golden]
     assert weak == ["denormals_lost/model.onnx"]
 
@@ -103,6 +104,37 @@ def test_what_is_no_plugin_is_unavailable(tmp_path: Path, flag: str) -> None:
     for line in (out / "records.jsonl").read_bytes().splitlines():
         assert decode_record(line).verdict == "unavailable"
         assert "CreateEpFactories" in decode_record(line).reason or not flag
+
+
+def test_each_step_of_a_library_is_told(planted: PlantedRun) -> None:
+    in_rounds, left, twice, in_use = planted.worst("library_stays").scenario["steps"]
+    steps = "register, session, run, release, unregister"
+    assert in_rounds == f"in rounds: 5 x ({steps}), exit, exit code 0"
+    assert left == "left registered: register, session, run, release, exit, exit code 0"
+    assert twice == f"registered twice: register, register again, {steps[10:]}, exit, exit code 0"
+    assert in_use.startswith("unregistered in use: register, session, run, unregister")
+    assert planted.worst("library_stays").scenario["stays_loaded"] is True
+    assert all(record.scenario["stays_loaded"] is False for record in lives(planted, "honest-npu"))
+
+
+def lives(planted: PlantedRun, fault: str) -> list[Record]:
+    return [record for record in planted.records[fault] if record.axes.get("scenario") == "lifecycle"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause", "reason"),
+    [
+        ("crash_at_exit", "SIGSEGV", "the process of the scenario died at exit, in rounds: SIGSEGV"),
+        ("abort_at_unregister", "SIGABRT", "died at unregister of round 2, in rounds: SIGABRT"),
+        ("devices_released_early", "SIGSEGV", ", registered twice: SIGSEGV"),
+        ("second_registration_fails", "", "at register of round 2, in rounds: "),
+    ],
+)
+def test_the_step_that_fails_is_named(planted: PlantedRun, fault: str, cause: str, reason: str) -> None:
+    record = planted.worst(fault)
+    assert reason in record.reason
+    assert record.cause == cause
+    assert record.scenario["steps"]
 
 
 def test_what_a_crash_printed_names_its_end(planted: PlantedRun) -> None:
