@@ -17,8 +17,9 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 from repro_session import CPU, Target, run, start
-from repro_values import compare, read
+from repro_values import compare, feeds, read
 
 GONE, THERE, CANNOT = 0, 1, 2
 CROSS_TALK = 0.05  # distance of a result among others from that alone, beyond what rounding explains
@@ -233,7 +234,41 @@ def runs_in_flight(ort, held, _, sets):
             yield "a run in flight", number, one.result()
 
 
+def cut_runs(ort, held, _, sets):
+    """Tell a long run to end in its middle, then run each data set again; the last input is the length."""
+    inputs = sets[0][0]
+    fed, names = (
+        {name: feeds(value, ort) for name, value in inputs.items()},
+        [o.name for o in held[0].get_outputs()],
+    )
+    *_, length = fed
+    count, took = 1, 0.0
+    while count < 4 or took < 0.05:
+        count *= 2
+        begun = time.monotonic()
+        held[0].run(names, {**fed, length: np.array(count)})
+        took = time.monotonic() - begun
+    options, begun = ort.RunOptions(), time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        run_of = pool.submit(held[0].run, names, {**fed, length: np.array(8 * count)}, options)
+        time.sleep(took / 2)
+        options.terminate, told = True, time.monotonic() - begun
+        error = run_of.exception()
+    ended = time.monotonic() - begun
+    print(
+        f"told to end after {told:.3g} s, a run of {8 * count} iterations ended after {ended:.3g} s: {error}"
+    )
+    if error is None:
+        raise RuntimeError(
+            f"TerminateIgnoredError: told to end after {told:.3g} s, the run went on to its end, "
+            f"after {ended:.3g} s and {8 * count} iterations"
+        )
+    for number, (inputs, _) in enumerate(sets):
+        yield "after a run that was ended early", number, run(ort, held[0], inputs)
+
+
 OTHER_RUNS = {
+    "terminate": cut_runs,
     "interleaved": interleaved_runs,
     "separate_outputs": separate_runs,
     "async_runs": runs_in_flight,

@@ -80,6 +80,12 @@ SCENARIOS: dict[str, Scenario] = {
     "separate_outputs": Scenario(
         meaning="each output is requested alone", own_case=True, measurable=False, repeatable=False
     ),
+    "terminate": Scenario(
+        meaning="a run is told to end in the middle, and then the session runs again",
+        own_case=True,
+        measurable=False,
+        repeatable=False,
+    ),
     "free_dimensions": Scenario(
         meaning="symbolic dimensions get their sizes before the session is made",
         own_case=True,

@@ -297,3 +297,69 @@ def test_an_error_of_a_run_in_flight_is_the_result(start_agent: Callable[..., Se
     result = serve(parse(ADD), WIDE, scenario="async_runs", scenario_settings={})
     assert (result["status"], result["kind"]) == ("error", "AsynchronousRunError")
     assert result["message"] == "the device is lost"
+
+
+LOOPED = """g (float[M,N] x, int64 ep_harness_iterations) => (float[M,N] y) {
+    none = Constant<value = float[0] {}>()
+    y = Loop<body = body (int64 n, bool on, float[] before) => (bool go_on, float[] after) {
+        go_on = Identity(on) a = Neg(x) b = Relu(x) after = Add(a, b)
+    }>(ep_harness_iterations, , none)
+}"""
+ONCE = {**WIDE, "ep_harness_iterations": tensor(np.array(1))}
+
+
+def test_a_run_that_is_told_to_end_ends(serve: Serve) -> None:
+    result = serve(parse(LOOPED), ONCE, scenario="terminate", scenario_settings={})
+    found = facts(result)
+    assert found["told_after_ms"] <= found["ended_after_ms"]
+    assert "terminate" in found["message"]
+    assert found["equal_to_before"] is True
+    assert np.array_equal(
+        array_of(from_wire(result["outputs"][0][0])), np.maximum(WIDE["x"].array, 0) - WIDE["x"].array
+    )
+    import onnxruntime
+
+    if hasattr(onnxruntime.SessionOptions, "set_load_cancellation_flag"):
+        assert found["load"] == "cancelled"
+
+
+ENDED = {
+    "goes_on": (
+        "lambda self, names, feeds, *_: right(self, names, feeds)",
+        ("error", "TerminateIgnoredError"),
+        "the run went on to its end",
+    ),
+    "other_error": (
+        "lambda self, names, feeds, *more: right(self, names, feeds) if not more else 1 / 0",
+        ("error", "ZeroDivisionError"),
+        "division by zero",
+    ),
+}
+"""What a provider does with a run that is told to end -> status and kind, and words of the message."""
+
+
+@pytest.mark.parametrize("how", ENDED)
+def test_a_run_that_ends_otherwise_is_an_error(
+    start_agent: Callable[..., Serve], tmp_path: Path, how: str
+) -> None:
+    planted, (status, kind), words = ENDED[how]
+    customized = (
+        f"import onnxruntime as ort\nright = ort.InferenceSession.run\nort.InferenceSession.run = {planted}\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    result = start_agent(env={"PYTHONPATH": str(tmp_path)})(
+        parse(LOOPED), ONCE, scenario="terminate", scenario_settings={}
+    )
+    assert (result["status"], result["kind"]) == (status, kind)
+    assert words in result["message"]
+
+
+def test_a_load_that_is_not_cancelled_is_an_error(start_agent: Callable[..., Serve], tmp_path: Path) -> None:
+    customized = (
+        "import onnxruntime as ort\nort.SessionOptions.set_load_cancellation_flag = lambda *_: None\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    result = start_agent(env={"PYTHONPATH": str(tmp_path)})(
+        parse(LOOPED), ONCE, scenario="terminate", scenario_settings={}
+    )
+    assert (result["status"], result["kind"]) == ("error", "LoadNotCancelledError")

@@ -12,6 +12,8 @@ _ENTRY = re.compile(
 PROCESS_LIVES = {"KERNEL", "OUTPUT", "CAPABILITY"}
 """Where faults of many models can be shown by one process."""
 BEFORE_SESSIONS = {"LOAD", "REGISTER", "DEVICES"}
+SCENARIOS = {"TERMINATE": "terminate"}
+"""Place -> the scenario that shows the fault."""
 
 
 class Planted(NamedTuple):
@@ -30,6 +32,8 @@ class Planted(NamedTuple):
         """How a test switches it on: by the name of a model's graph where one process can show many."""
         if self.place in BEFORE_SESSIONS:
             return "environment"
+        if self.place in SCENARIOS:
+            return "option"
         return "graph" if self.place in PROCESS_LIVES or self.told in {"error", "out_of_memory"} else "option"
 
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels.h"
+#include "loop.h"
 
 struct ep {
     OrtEp table; /* first: onnxruntime's pointer is also ours */
@@ -58,7 +59,8 @@ static OrtStatus *get_capability(OrtEp *table, const OrtGraph *graph, OrtEpGraph
     if (!status) status = act_with_add(ep, CAPABILITY);
     bool claimed = false;
     for (size_t i = 0; !status && i < count && ep->fault != FAULT_claims_nothing; i++) {
-        if (!read_node(nodes[i], node) || (claimed && ep->fault == FAULT_claims_first)) continue;
+        if (ep->fault == FAULT_loop_goes_on ? !claims_loop(ep->fault, nodes[i]) : !read_node(nodes[i], node)) continue;
+        if (claimed && ep->fault == FAULT_claims_first) continue;
         status = EP(EpGraphSupportInfo_AddNodesToFuse)(info, &nodes[i], 1, NULL);
         claimed = true;
     }
@@ -137,6 +139,7 @@ static void spoil_output(struct compiled *compiled, struct call *call) {
     if (CROOKED(second_session) && sessions > 1) set_number(y, 0, 77);
     if (CROOKED(not_written)) memset(y->data, 0x2a, bytes_of(y));
     if (CROOKED(one_nan)) set_number(y, 0, NAN);
+    if (CROOKED(wrong_after_cut) && was_cut()) set_number(y, 0, 77);
     bool fp16 = compiled->ep->fp16 && !CROOKED(precision_ignored);
     for (int64_t at = 0; at < y->count; at++) {
         double value = number(y, at);
@@ -173,6 +176,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     }
     if (status) return status;
     compiled->runs++;
+    count_node();
     spoil_inputs(compiled, &call);
     compiled->node.operator->compute(&call);
     if (call.error) return invalid(call.error);
@@ -210,6 +214,10 @@ static OrtStatus *compile(OrtEp *table, const OrtGraph **graphs, const OrtNode *
     const struct ep *ep = (struct ep *)table;
     OrtStatus *status = act_with_add(ep, COMPILE);
     for (size_t i = 0; !status && i < count; i++) {
+        if (ep->fault == FAULT_loop_goes_on) {
+            status = compile_loop(fused[i], &infos[i]);
+            continue;
+        }
         struct compiled *compiled = calloc(1, sizeof *compiled);
         status = compile_one(ep, graphs[i], fused[i], compiled);
         infos[i] = &compiled->table;
@@ -219,6 +227,10 @@ static OrtStatus *compile(OrtEp *table, const OrtGraph **graphs, const OrtNode *
 
 static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos, size_t count) {
     act_with_add((struct ep *)table, RELEASE_NODES);
+    for (size_t i = 0; i < count && ((struct ep *)table)->fault == FAULT_loop_goes_on; i++) {
+        free(infos[i]);
+        infos[i] = NULL;
+    }
     for (size_t i = 0; i < count; i++) {
         struct compiled *compiled = (struct compiled *)infos[i];
         if (!compiled) continue;
@@ -226,6 +238,12 @@ static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos,
         free(compiled->first_input.data);
         free(compiled);
     }
+}
+
+static OrtStatus *on_run_end(OrtEp *table, const void *run_options, bool synchronize) {
+    (void)table, (void)run_options, (void)synchronize;
+    end_counting();
+    return NULL;
 }
 
 /* ---- A session ---- */
@@ -265,6 +283,7 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     ep->table.GetCapability = get_capability;
     ep->table.Compile = compile;
     ep->table.ReleaseNodeComputeInfos = release_node_compute_infos;
+    ep->table.OnRunEnd = on_run_end;
     OrtStatus *status = read_options(options, ep);
     if (!status && ep->fault) process_fault = ep->fault;
     if (!status) status = act(ep->fault, CREATE);
