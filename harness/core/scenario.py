@@ -8,6 +8,9 @@ import msgspec
 
 PLAIN = "plain"
 
+DYNAMIC_OPTIONS = "dynamic_options"
+"""The scenario whose settings are those of the provider in the catalogue."""
+
 GENERATE = "generate"
 """The scenario whose records have ``generation``, and the suite of models for it."""
 
@@ -85,6 +88,9 @@ SCENARIOS: dict[str, Scenario] = {
         own_case=True,
         measurable=False,
         repeatable=False,
+    ),
+    DYNAMIC_OPTIONS: Scenario(
+        meaning="options of the provider change while the session is open", measurable=False, repeatable=False
     ),
     "free_dimensions": Scenario(
         meaning="symbolic dimensions get their sizes before the session is made",

@@ -363,3 +363,56 @@ def test_a_load_that_is_not_cancelled_is_an_error(start_agent: Callable[..., Ser
         parse(LOOPED), ONCE, scenario="terminate", scenario_settings={}
     )
     assert (result["status"], result["kind"]) == ("error", "LoadNotCancelledError")
+
+
+HINT = {"options": [["hint", ["off", "on"]]], "documented": True, "unknown": "refused"}
+SETTER = """
+import onnxruntime as ort
+right = ort.InferenceSession.run
+def set_option(self, options):
+    ((key, value),) = options.items()
+    if key != "hint" or value == REFUSED:
+        raise RuntimeError("no such option")
+    self.hint = value
+def run(self, names, feeds, *more):
+    return [value + (getattr(self, "hint", "off") == WRONG) for value in right(self, names, feeds, *more)]
+ort.InferenceSession.set_ep_dynamic_options, ort.InferenceSession.run = set_option, run
+"""
+
+
+@pytest.mark.parametrize(("wrong", "refused"), [("", ""), ("on", ""), ("", "on")])
+def test_options_change_in_an_open_session(
+    start_agent: Callable[..., Serve], tmp_path: Path, wrong: str, refused: str
+) -> None:
+    customized = f"WRONG, REFUSED = {wrong!r}, {refused!r}\n{SETTER}"
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    serve = start_agent(env={"PYTHONPATH": str(tmp_path)})
+    result = serve(parse(ADD), WIDE, scenario="dynamic_options", scenario_settings=HINT)
+    if refused:
+        assert (result["status"], result["kind"]) == ("error", "DynamicOptionRefusedError")
+        assert result["message"] == "hint=on is refused: no such option"
+        undocumented = {**HINT, "documented": False}
+        result = serve(parse(ADD), WIDE, scenario="dynamic_options", scenario_settings=undocumented)
+        assert result["status"] == "unsupported"
+        return
+    found = facts(result)
+    assert (found["set"], found["unknown"]) == (["hint=on", "hint=off"], "refused")
+    assert found.get("differs_after", "") == ("hint=on" if wrong else "")
+    assert found["equal_to_before"] is not bool(wrong)
+
+
+@pytest.mark.parametrize("documented", ["refused", "ignored"])
+def test_an_unknown_option_that_is_taken(serve: Serve, documented: str) -> None:
+    """The CPU provider takes every option of this kind."""
+    settings = {**HINT, "unknown": documented}
+    result = serve(parse(ADD), WIDE, scenario="dynamic_options", scenario_settings=settings)
+    if documented == "refused":
+        assert (result["status"], result["kind"]) == ("error", "UnknownOptionTakenError")
+    else:
+        assert facts(result)["unknown"] == "taken"
+
+
+def test_without_documented_options_there_is_nothing_to_set(serve: Serve) -> None:
+    settings = {**HINT, "options": []}
+    result = serve(parse(ADD), WIDE, scenario="dynamic_options", scenario_settings=settings)
+    assert result["status"] == "unsupported"

@@ -12,7 +12,7 @@ _ENTRY = re.compile(
 PROCESS_LIVES = {"KERNEL", "OUTPUT", "CAPABILITY"}
 """Where faults of many models can be shown by one process."""
 BEFORE_SESSIONS = {"LOAD", "REGISTER", "DEVICES"}
-SCENARIOS = {"TERMINATE": "terminate"}
+SCENARIOS = {"TERMINATE": "terminate", "DYNAMIC_OPTIONS": "dynamic_options"}
 """Place -> the scenario that shows the fault."""
 
 

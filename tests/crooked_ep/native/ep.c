@@ -13,6 +13,7 @@ struct ep {
     enum fault fault; /* what its option says */
     bool of_graph;    /* the option is "graph": the fault is the one that has the name of the model's graph */
     bool adds;        /* an Add is in its model; without one, faults after CREATE wait, for a process with a model that works */
+    bool efficient, was_efficient; /* what a dynamic option says, and has said */
     bool fp16;        /* results are rounded to float16 */
 };
 
@@ -139,6 +140,8 @@ static void spoil_output(struct compiled *compiled, struct call *call) {
     if (CROOKED(second_session) && sessions > 1) set_number(y, 0, 77);
     if (CROOKED(not_written)) memset(y->data, 0x2a, bytes_of(y));
     if (CROOKED(one_nan)) set_number(y, 0, NAN);
+    if (CROOKED(hint_changes_answer) && compiled->ep->efficient) set_number(y, 0, 77);
+    if (CROOKED(hint_stays) && compiled->ep->was_efficient && !compiled->ep->efficient) set_number(y, 0, 77);
     if (CROOKED(wrong_after_cut) && was_cut()) set_number(y, 0, 77);
     bool fp16 = compiled->ep->fp16 && !CROOKED(precision_ignored);
     for (int64_t at = 0; at < y->count; at++) {
@@ -246,6 +249,18 @@ static OrtStatus *on_run_end(OrtEp *table, const void *run_options, bool synchro
     return NULL;
 }
 
+static OrtStatus *set_dynamic_options(OrtEp *table, const char *const *keys, const char *const *values, size_t count) {
+    struct ep *ep = (struct ep *)table;
+    OrtStatus *status = act_with_add(ep, DYNAMIC_OPTIONS);
+    for (size_t i = 0; !status && i < count; i++) {
+        if (strcmp(keys[i], "ep.dynamic.workload_type")) return invalid("crooked: unknown dynamic option");
+        ep->efficient = !strcmp(values[i], "Efficient");
+        ep->was_efficient |= ep->efficient;
+        if (!ep->efficient && strcmp(values[i], "Default")) return invalid("crooked: workload_type is Default or Efficient");
+    }
+    return status;
+}
+
 /* ---- A session ---- */
 
 /* Options come as entries "ep.<name in small letters>.<option>" among those of the session. */
@@ -284,6 +299,7 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     ep->table.Compile = compile;
     ep->table.ReleaseNodeComputeInfos = release_node_compute_infos;
     ep->table.OnRunEnd = on_run_end;
+    ep->table.SetDynamicOptions = set_dynamic_options;
     OrtStatus *status = read_options(options, ep);
     if (!status && ep->fault) process_fault = ep->fault;
     if (!status) status = act(ep->fault, CREATE);
