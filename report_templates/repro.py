@@ -17,14 +17,17 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 from repro_session import CPU, Target, run, start
-from repro_values import compare, read
+from repro_values import compare, feeds, read
 
 GONE, THERE, CANNOT = 0, 1, 2
 CROSS_TALK = 0.05  # distance of a result among others from that alone, beyond what rounding explains
 SESSIONS = 3  # of the scenario interleaved
 ROUNDS = 3  # of the scenario lifecycle
 IN_FLIGHT = 4  # runs of the scenario async_runs
+LENGTH = "ep_harness_iterations"  # the input that says how often the model of the scenario terminate computes
+SHORTEST, LEAST_S = 4, 0.05  # iterations and seconds of a run that shows the pace of a loop
 SHOWN = 40  # runs up to which right results are printed, too
 CHILD = 40  # added to the exit code of the child, so that a provider's own exit code is not taken for it
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -252,8 +255,56 @@ def lifecycle_runs(ort, held, target, sets):
         yield "registered twice", number, run(ort, held[0], inputs)
 
 
+def cut_runs(ort, held, _, sets):
+    """Tell a long run to end in its middle, then run each data set again."""
+    if LENGTH in sets[0][0]:
+        cut(ort, held[0], {name: feeds(value, ort) for name, value in sets[0][0].items()})
+    for number, (inputs, _) in enumerate(sets):
+        yield "after a run that was ended early", number, run(ort, held[0], inputs)
+
+
+def cut(ort, session, fed):
+    """Measure the pace of the loop, and tell a run eight times as long to end; an error if it does not."""
+    names, count, took = [port.name for port in session.get_outputs()], 1, 0.0
+    while count < SHORTEST or took < LEAST_S:
+        count *= 2
+        begun = time.monotonic()
+        session.run(names, {**fed, LENGTH: np.array(count)})
+        took = time.monotonic() - begun
+    options, begun = ort.RunOptions(), time.monotonic()
+    with ThreadPoolExecutor(1) as pool:
+        long_run = pool.submit(session.run, names, {**fed, LENGTH: np.array(8 * count)}, options)
+        time.sleep(took / 2)
+        options.terminate, told = True, time.monotonic() - begun
+        error = long_run.exception()
+    ended = time.monotonic() - begun
+    print(
+        f"told to end after {told:.3g} s, a run of {8 * count} iterations ended after {ended:.3g} s: {error}"
+    )
+    if error is None:
+        raise RuntimeError(
+            f"TerminateIgnoredError: told to end after {told:.3g} s, the run went on to its end, "
+            f"after {ended:.3g} s and {8 * count} iterations"
+        )
+    if "terminat" not in str(error).lower():
+        raise error
+
+
+def option_runs(ort, held, target, sets):
+    """Set, change and reset each option of an open session, and run after each."""
+    for key, values in target.dynamic_options:
+        for value in (*values[1:3], values[0]):
+            held[0].set_ep_dynamic_options({key: value})
+            for number, (inputs, _) in enumerate(sets):
+                yield f"after {key}={value}", number, run(ort, held[0], inputs)
+    for number, (inputs, _) in enumerate(sets):
+        yield "at last", number, run(ort, held[0], inputs)
+
+
 OTHER_RUNS = {
     "lifecycle": lifecycle_runs,
+    "terminate": cut_runs,
+    "dynamic_options": option_runs,
     "interleaved": interleaved_runs,
     "separate_outputs": separate_runs,
     "async_runs": runs_in_flight,

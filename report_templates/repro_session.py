@@ -34,10 +34,12 @@ class Target:
             self.wanted = told.get("device", {})
             self.register()
         version = tuple(int(part) for part in re.findall(r"\d+", ort.__version__)[:2])
-        # A profile tells who ran each node where no record does: before 1.25, and for models in ORT format.
-        self.profiles = version < (1, 25) or self.axes["scenario"] == "ort_format"
+        # A profile tells who ran each node where no record does: before 1.27 it lacks some nodes of the CPU,
+        # and for models in ORT format it is empty.
+        self.profiles = version < (1, 27) or self.axes["scenario"] == "ort_format"
         self.fallback = {"enable_fallback": 0} if version >= (1, 23) else {}
         self.folder = tempfile.mkdtemp()
+        self.dynamic_options = manifest.get("dynamic_options", [])
         self.fixed = {}  # symbolic dimension -> its size
         print("onnxruntime {}, {}, options {}".format(ort.__version__, " > ".join(self.chain), self.options))
 

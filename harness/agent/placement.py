@@ -14,21 +14,31 @@ _MOST_NAMED = 20000
 """Number of a model's nodes up to which they are named, if some are on the provider and some on the CPU."""
 
 
+_INSERTED_CAST = "InsertedPrecisionFreeCast_"
+"""Beginning of the names of casts that onnxruntime adds around a float16 node."""
+
+NodeGroups = list[tuple[str, list[tuple[str, str]]]]
+"""Provider and ``(name, operator type)`` of the nodes of each group."""
+
+
 def placement(job_run: JobRun) -> dict[str, Any]:
     """Count the nodes on the chain's providers and on the CPU.
 
-    The assignment record comes first. If it is absent (before 1.24), known to be incomplete (1.24) or empty
+    The assignment record comes first. If it is absent (before 1.24), leaves nodes out (1.24) or is empty
     (nothing left to run, or an ORT-format model), a profile decides: the judged session's own, or that of
-    another session of the same model.
+    another session of the same model. In 1.25 and 1.26 the record lacks nodes of the CPU, which a profile
+    shows; without a profile the source is ``incomplete``.
     """
     target = job_run.target
-    groups: list[tuple[str, list[tuple[str, str]]]] = []
+    groups: NodeGroups = []
     if target.records_assignment():
         groups = [
             (subgraph.ep_name, [(getattr(node, "name", ""), node.op_type) for node in subgraph.get_nodes()])
             for subgraph in job_run.session.get_provider_graph_assignment_info()
         ]
     source = "assignment"
+    if groups and target.chain != [CPU] and not target.records_every_node():
+        groups, source = _with_nodes_of_the_cpu(job_run, groups)
     if not groups:
         groups, source = (job_run.profile or _profiled(job_run)).nodes, "profile"
     others = [name for name in target.chain if name != CPU]
@@ -58,6 +68,24 @@ def placement(job_run: JobRun) -> dict[str, Any]:
         placed["providers"] = {name: sum(ops.values()) for name, ops in each.items()}
         placed["providers"][CPU] = placed["cpu_nodes"]
     return placed
+
+
+def _with_nodes_of_the_cpu(job_run: JobRun, recorded: NodeGroups) -> tuple[NodeGroups, str]:
+    """Return the provider's nodes as recorded with the CPU's as profiled, and the source."""
+    try:
+        ran = (job_run.profile or _profiled(job_run)).nodes
+    except Exception:  # noqa: BLE001 - whatever the provider's second session ends with, the record is left
+        ran = []
+    if not ran:
+        return recorded, "incomplete"
+    kept = [group for group in recorded if group[0] != CPU]
+    # Casts around a float16 node are onnxruntime's own.
+    kept += [
+        (provider, nodes)
+        for provider, nodes in ran
+        if provider == CPU and not nodes[0][0].startswith(_INSERTED_CAST)
+    ]
+    return kept, "profile"
 
 
 def _profiled(job_run: JobRun) -> SessionProfile:

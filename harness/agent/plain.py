@@ -15,7 +15,7 @@ from harness.agent.target_errors import UnfeedableError
 
 def run_plain(job_run: JobRun) -> None:
     """Run a model unchanged, and record which provider ran each node."""
-    if not job_run.target.records_assignment() and job_run.stopwatch is None:  # a profile costs time
+    if not job_run.target.records_every_node() and job_run.stopwatch is None:  # a profile costs time
         job_run.profile = SessionProfile()
     try:
         job_run.create()

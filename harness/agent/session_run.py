@@ -34,14 +34,17 @@ class Runner:
         """Run once, and return the outputs in wire form."""
         return self.in_wire_form(self.step(feeds)())
 
-    def step(self, feeds: dict[str, Any]) -> Callable[[], list[Any]]:
+    def step(self, feeds: dict[str, Any], options: Any = None) -> Callable[[], list[Any]]:
         """Return a function that does one run and nothing else; ``in_wire_form`` takes what it returns.
+
+        ``options`` are onnxruntime's of a run, if any.
 
         Raises:
             numpy cannot hold these outputs: read them from the memory of OrtValues instead.
         """
+        more = () if options is None else (options,)
         if not self.has_narrow:
-            return lambda: list(self.session.run(self.names, feeds))
+            return lambda: list(self.session.run(self.names, feeds, *more))
         # numpy cannot hold these outputs: read them from the memory of OrtValues instead.
         values = {}
         for name, feed in feeds.items():
@@ -49,7 +52,7 @@ class Runner:
             if isinstance(feed, (list, dict, type(None))) or (is_array and feed.dtype.kind == "O"):
                 raise UnfeedableError("containers or strings together with an output type that numpy lacks")
             values[name] = ort_value().ortvalue_from_numpy(feed) if is_array else feed
-        return lambda: list(self.session.run_with_ort_values(self.names, values))
+        return lambda: list(self.session.run_with_ort_values(self.names, values, *more))
 
     def in_wire_form(self, values: list[Any]) -> list[Any]:
         """Return the values that a step returned, in wire form.

@@ -218,7 +218,14 @@ class SessionTarget:
         return settings
 
     def records_assignment(self) -> bool:
-        """Return whether this onnxruntime records every node's provider; 1.24 leaves some out."""
+        """Return whether this onnxruntime records the provider of nodes; 1.24 leaves some of them out."""
         return self.version >= (1, 25) and hasattr(
             self.ort.InferenceSession, "get_provider_graph_assignment_info"
         )
+
+    def records_every_node(self) -> bool:
+        """Return whether that record has the float16 nodes that onnxruntime casts and leaves to the CPU.
+
+        Before 1.27 it lacks them, so a model seems to be wholly on the provider (onnxruntime PR 28268).
+        """
+        return self.version >= (1, 27) and self.records_assignment()

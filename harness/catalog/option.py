@@ -23,6 +23,24 @@ _DECIMAL = re.compile(r"-?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][-+]?[0-9]{1,3})?")
 _BETWEEN_FLAGS = re.compile(r"[\s|,+]+")
 
 
+class DynamicOption(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An option that changes while a session is open: ``set_ep_dynamic_options``.
+
+    Attributes:
+        key: Its name.
+        values: Allowed values, or some of them; the first is the default, with which a session begins.
+        devices: Types of device that have it, such as ``NPU``; empty for all.
+        meaning: One line.
+        source: Documents; at least one.
+    """
+
+    key: NonEmptyText
+    values: Annotated[tuple[NonEmptyText, ...], msgspec.Meta(min_length=1)]
+    devices: tuple[NonEmptyText, ...] = ()
+    meaning: NonEmptyText
+    source: Sources
+
+
 class Option(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One provider option.
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from harness.catalog.option import NonEmptyText, Option, PrecisionMode, Sources
+from harness.catalog.option import DynamicOption, NonEmptyText, Option, PrecisionMode, Sources
 
 HardwareKind = Literal["cpu", "gpu", "npu", "mobile", "browser", "other"]
 ProviderState = Literal["active", "preview", "deprecated", "removed"]
@@ -134,6 +134,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         also_booleans: Other spellings of booleans, besides these two and their capitalised and lower-case
             forms.
         options: Every provider option.
+        dynamic_options: Options that change while a session is open.
+        unknown_dynamic_options: Treatment of an unknown one of these.
         variables: Environment variables that a bundle may set; it may set no others.
         precision_modes: Every way to choose the arithmetic.
         operators: Documented operator support; None without a list.
@@ -170,6 +172,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     options: Annotated[tuple[Option, ...], msgspec.Meta(description="[[option]]")] = msgspec.field(
         default=(), name="option"
     )
+    dynamic_options: tuple[DynamicOption, ...] = msgspec.field(default=(), name="dynamic_option")
+    unknown_dynamic_options: Literal["refused", "ignored", "unconfirmed"] = "unconfirmed"
     variables: tuple[Variable, ...] = msgspec.field(default=(), name="variable")
     precision_modes: tuple[PrecisionMode, ...] = msgspec.field(default=(), name="precision")
     operators: OperatorSupport | None = None

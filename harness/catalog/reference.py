@@ -54,6 +54,21 @@ def _section(provider: Provider) -> Iterator[str]:
         yield from ("", f"### Options of {_plain(provider.name)}", "")
         columns = ("option", "takes", "default", "meaning", "notes", "sources")
         yield from _table(columns, (_option_row(option, sources) for option in provider.options))
+    if provider.dynamic_options:
+        yield from ("", f"### Dynamic options of {_plain(provider.name)}", "")
+        yield from ("`set_ep_dynamic_options` changes them while a session is open.", "")
+        columns = ("option", "takes", "devices", "meaning", "sources")
+        dynamic = (
+            (
+                _code(one.key),
+                _codes(one.values),
+                ", ".join(one.devices) or "all",
+                _plain(one.meaning),
+                _numbers(one.source, sources),
+            )
+            for one in provider.dynamic_options
+        )
+        yield from _table(columns, dynamic)
     if provider.variables:
         yield from ("", f"### Variables of {_plain(provider.name)}", "")
         yield from (
@@ -125,6 +140,7 @@ def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
         if provider.delivers
         else "",
         "Unknown options": provider.unknown_options.replace("_", " "),
+        "Unknown dynamic options": provider.unknown_dynamic_options if provider.dynamic_options else "",
         "Booleans": spelled if any(option.type == "bool" for option in provider.options) else "",
         "Where it is missing": _plain(provider.advice),
         "Where it finds no device": _plain(provider.device_advice),
@@ -208,6 +224,7 @@ def _sources(provider: Provider) -> list[str]:
     """Return every source of the file once, those of the provider itself first."""
     lists = [provider.source]
     lists += [option.source for option in provider.options]
+    lists += [option.source for option in provider.dynamic_options]
     lists += [variable.source for variable in provider.variables]
     lists += [mode.source for mode in provider.precision_modes]
     lists += [one.source for one in provider.accuracy]

@@ -43,8 +43,9 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         ep_ops: Operator type -> count, on the EP.
         cpu_ops: Operator type -> count, left to the CPU EP.
         partitions: Subgraphs that the EP took (a kernel-based EP has one for each node).
-        source: ``assignment`` (onnxruntime's own record at partitioning), ``profile`` (the nodes that ran),
-            ``log`` (the runtime's messages), or ``unknown``: then all counts are 0.
+        source: ``assignment`` (onnxruntime's own record at partitioning), ``incomplete`` (that record before
+            1.27, which may lack float16 nodes on the CPU EP, with no profile to show them), ``profile`` (the
+            nodes that ran), ``log`` (the runtime's messages), or ``unknown``: then all counts are 0.
         providers: Provider -> nodes, in the order of the chain, the CPU EP last; empty where the chain has
             no second provider besides the CPU EP.
         chain_ops: Provider -> operator type -> count, of those providers but the CPU EP.
@@ -59,7 +60,7 @@ class Placement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ep_ops: dict[str, int]
     cpu_ops: dict[str, int]
     partitions: int
-    source: Literal["assignment", "profile", "log", "unknown"]
+    source: Literal["assignment", "incomplete", "profile", "log", "unknown"]
     providers: dict[str, int] = {}
     chain_ops: dict[str, dict[str, int]] = {}
     shape_ops: tuple[str, ...] = ()
@@ -167,7 +168,8 @@ class Facts(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
         provider: The first preferred provider of the target.
         phase: The phase in which the cell ended.
         cause: For ``unavailable`` a ``Cause``; for ``crash`` the signal or exit code, such as ``SIGSEGV``;
-            for ``fallback`` ``too_little`` where the EP computed less than a tenth of the work.
+            for ``fallback`` ``too_little`` where the EP computed less than a tenth of the work; for
+            ``pass_partial`` ``assignment incomplete`` where nothing shows that the CPU EP computed none.
         ended: How the cell ended; null if it ran to its end.
         own_cpu: The result of the CPU EP of the target's own runtime; null if it was not asked.
         precision: The computing precision that decides the default tolerance, such as ``float32``.

@@ -13,6 +13,10 @@ TOO_LITTLE = "too_little"
 """Cause of a ``fallback`` in which the EP computed something, but less than ``LEAST_SHARE``."""
 
 
+INCOMPLETE = "assignment incomplete"
+"""Cause of a ``pass_partial`` in which nothing shows that the CPU EP computed none of the nodes."""
+
+
 class Placed(NamedTuple):
     """A verdict on a right answer, the nodes that ran elsewhere in words, and the cause."""
 
@@ -49,7 +53,12 @@ def verdict_by_placement(placement: Placement, *, converted: bool) -> Placed:
         left_to.insert(0, f"{share_words(placement)} on the EP")
     if compute and share is not None and share < LEAST_SHARE:
         return Placed(Verdict.FALLBACK, f"too little to be tested: {'; '.join(left_to)}", TOO_LITTLE)
-    return Placed(Verdict.PASS_PARTIAL if compute else Verdict.PASS, "; ".join(left_to))
+    cause = INCOMPLETE if placement.source == "incomplete" and not compute else ""
+    if cause:
+        left_to.append(
+            "onnxruntime's record lacks float16 nodes on the CPU before 1.27, and there is no profile"
+        )
+    return Placed(Verdict.PASS_PARTIAL if compute or cause else Verdict.PASS, "; ".join(left_to), cause)
 
 
 def share_words(placement: Placement) -> str:

@@ -8,6 +8,9 @@ import msgspec
 
 PLAIN = "plain"
 
+DYNAMIC_OPTIONS = "dynamic_options"
+"""The scenario whose settings are those of the provider in the catalogue."""
+
 GENERATE = "generate"
 """The scenario whose records have ``generation``, and the suite of models for it."""
 
@@ -109,6 +112,15 @@ SCENARIOS: dict[str, Scenario] = {
         own_case=True,
         measurable=False,
         repeatable=False,
+    ),
+    "terminate": Scenario(
+        meaning="a run is told to end in the middle, and then the session runs again",
+        own_case=True,
+        measurable=False,
+        repeatable=False,
+    ),
+    DYNAMIC_OPTIONS: Scenario(
+        meaning="options of the provider change while the session is open", measurable=False, repeatable=False
     ),
     "free_dimensions": Scenario(
         surface="add_free_dimension_override_by_name",

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 MODEL_FILE = "model.onnx"
 """The file of a derived model in its folder of the cache."""
 
-_PRUNED = ("external-data", "float64", COPIES_FOLDER, "precision", "revealed", "zeroed")
+LOOPED_FOLDER = "looped"
+"""Folder of the cache with models in a loop."""
+
+_PRUNED = ("external-data", "float64", LOOPED_FOLDER, COPIES_FOLDER, "precision", "revealed", "zeroed")
 """Folders of the cache with models that can be made again at any time."""
 
 

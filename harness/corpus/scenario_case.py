@@ -11,6 +11,7 @@ from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet, hash_data_set
 from harness.corpus.external_copy import SMALLEST, external_copy
 from harness.corpus.generation_case import data_sets_of, generation_of
+from harness.corpus.looped_copy import looped_copy
 from harness.corpus.shapes import GIVEN, empty_batch, other_shapes
 from harness.corpus.symbolic_sizes import fixed_sizes
 
@@ -58,6 +59,11 @@ def _with_external_data(case: Case) -> Case | Inapplicable:
     return external_copy(case) or Inapplicable(f"no weight of the model takes {SMALLEST} bytes or more")
 
 
+def _in_loop(case: Case) -> Case | Inapplicable:
+    made = looped_copy(case)
+    return Inapplicable(made) if isinstance(made, str) else made
+
+
 def _with_several_outputs(case: Case) -> Case | Inapplicable:
     return case if len(case.outputs) > 1 else Inapplicable("the model has a single output")
 
@@ -98,6 +104,7 @@ def _with_data(case: Case, scenario: str, data_sets: tuple[DataSet, ...]) -> Cas
 _OWN_CASES: dict[str, Callable[[Case], Case | Inapplicable]] = {
     "external_data": _with_external_data,
     "free_dimensions": _with_sizes,
+    "terminate": _in_loop,
     "separate_outputs": _with_several_outputs,
     "zero_size": _empty_batch,
 }

@@ -70,7 +70,7 @@ class PlacementFields(_Table, frozen=True, kw_only=True):
     ep_ops: Counts
     cpu_ops: Counts
     partitions: SessionRunCount
-    source: Literal["assignment", "profile", "log", "unknown"]
+    source: Literal["assignment", "incomplete", "profile", "log", "unknown"]
     providers: Counts = {}
     chain_ops: Annotated[dict[WireName, Counts], msgspec.Meta(max_length=MOST_ITEMS)] = {}
     ep_named: Annotated[list[tuple[WireName, WireName]], msgspec.Meta(max_length=MOST_ITEMS)] = []

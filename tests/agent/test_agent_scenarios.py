@@ -303,3 +303,122 @@ def test_an_error_of_a_run_in_flight_is_the_result(start_agent: Callable[..., Se
     result = serve(parse(ADD), WIDE, scenario="async_runs", scenario_settings={})
     assert (result["status"], result["kind"]) == ("error", "AsynchronousRunError")
     assert result["message"] == "the device is lost"
+
+
+LOOPED = """g (float[M,N] x, int64 ep_harness_iterations) => (float[M,N] y) {
+    none = Constant<value = float[0] {}>()
+    y = Loop<body = body (int64 n, bool on, float[] before) => (bool go_on, float[] after) {
+        go_on = Identity(on) a = Neg(x) b = Relu(x) after = Add(a, b)
+    }>(ep_harness_iterations, , none)
+}"""
+ONCE = {**WIDE, "ep_harness_iterations": tensor(np.array(1))}
+
+
+def test_a_run_that_is_told_to_end_ends(serve: Serve) -> None:
+    result = serve(parse(LOOPED), ONCE, scenario="terminate", scenario_settings={})
+    found = facts(result)
+    assert found["told_after_ms"] <= found["ended_after_ms"]
+    assert "terminate" in found["message"]
+    assert found["equal_to_before"] is True
+    assert np.array_equal(
+        array_of(from_wire(result["outputs"][0][0])), np.maximum(WIDE["x"].array, 0) - WIDE["x"].array
+    )
+    import onnxruntime
+
+    if hasattr(onnxruntime.SessionOptions, "set_load_cancellation_flag"):
+        assert found["load"] == "cancelled"
+
+
+ENDED = {
+    "goes_on": (
+        "lambda self, names, feeds, *_: right(self, names, feeds)",
+        ("error", "TerminateIgnoredError"),
+        "the run went on to its end",
+    ),
+    "other_error": (
+        "lambda self, names, feeds, *more: right(self, names, feeds) if not more else 1 / 0",
+        ("error", "ZeroDivisionError"),
+        "division by zero",
+    ),
+}
+"""What a provider does with a run that is told to end -> status and kind, and words of the message."""
+
+
+@pytest.mark.parametrize("how", ENDED)
+def test_a_run_that_ends_otherwise_is_an_error(
+    start_agent: Callable[..., Serve], tmp_path: Path, how: str
+) -> None:
+    planted, (status, kind), words = ENDED[how]
+    customized = (
+        f"import onnxruntime as ort\nright = ort.InferenceSession.run\nort.InferenceSession.run = {planted}\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    result = start_agent(env={"PYTHONPATH": str(tmp_path)})(
+        parse(LOOPED), ONCE, scenario="terminate", scenario_settings={}
+    )
+    assert (result["status"], result["kind"]) == (status, kind)
+    assert words in result["message"]
+
+
+def test_a_load_that_is_not_cancelled_is_an_error(start_agent: Callable[..., Serve], tmp_path: Path) -> None:
+    customized = (
+        "import onnxruntime as ort\nort.SessionOptions.set_load_cancellation_flag = lambda *_: None\n"
+    )
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    result = start_agent(env={"PYTHONPATH": str(tmp_path)})(
+        parse(LOOPED), ONCE, scenario="terminate", scenario_settings={}
+    )
+    assert (result["status"], result["kind"]) == ("error", "LoadNotCancelledError")
+
+
+HINT = {"options": [["hint", ["off", "on"]]], "documented": True, "unknown": "refused"}
+SETTER = """
+import onnxruntime as ort
+right = ort.InferenceSession.run
+def set_option(self, options):
+    ((key, value),) = options.items()
+    if key != "hint" or value == REFUSED:
+        raise RuntimeError("no such option")
+    self.hint = value
+def run(self, names, feeds, *more):
+    return [value + (getattr(self, "hint", "off") == WRONG) for value in right(self, names, feeds, *more)]
+ort.InferenceSession.set_ep_dynamic_options, ort.InferenceSession.run = set_option, run
+"""
+
+
+@pytest.mark.parametrize(("wrong", "refused"), [("", ""), ("on", ""), ("", "on")])
+def test_options_change_in_an_open_session(
+    start_agent: Callable[..., Serve], tmp_path: Path, wrong: str, refused: str
+) -> None:
+    customized = f"WRONG, REFUSED = {wrong!r}, {refused!r}\n{SETTER}"
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    serve = start_agent(env={"PYTHONPATH": str(tmp_path)})
+    result = serve(parse(ADD), WIDE, scenario="dynamic_options", scenario_settings=HINT)
+    if refused:
+        assert (result["status"], result["kind"]) == ("error", "DynamicOptionRefusedError")
+        assert result["message"] == "hint=on is refused: no such option"
+        undocumented = {**HINT, "documented": False}
+        result = serve(parse(ADD), WIDE, scenario="dynamic_options", scenario_settings=undocumented)
+        assert result["status"] == "unsupported"
+        return
+    found = facts(result)
+    assert (found["set"], found["unknown"]) == (["hint=on", "hint=off"], "refused")
+    assert found.get("differs_after", "") == ("hint=on" if wrong else "")
+    assert found["equal_to_before"] is not bool(wrong)
+
+
+@pytest.mark.parametrize("documented", ["refused", "ignored"])
+def test_an_unknown_option_that_is_taken(serve: Serve, documented: str) -> None:
+    """The CPU provider takes every option of this kind."""
+    settings = {**HINT, "unknown": documented}
+    result = serve(parse(ADD), WIDE, scenario="dynamic_options", scenario_settings=settings)
+    if documented == "refused":
+        assert (result["status"], result["kind"]) == ("error", "UnknownOptionTakenError")
+    else:
+        assert facts(result)["unknown"] == "taken"
+
+
+def test_without_documented_options_there_is_nothing_to_set(serve: Serve) -> None:
+    settings = {**HINT, "options": []}
+    result = serve(parse(ADD), WIDE, scenario="dynamic_options", scenario_settings=settings)
+    assert result["status"] == "unsupported"

@@ -28,7 +28,12 @@ def section(page: str, name: str) -> str:
 def test_every_option_and_mode_of_every_file_is_in_it(file: Path) -> None:
     table: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
     rows = section(published(), table["name"]).splitlines()
-    for key, name in [("option", "key"), ("variable", "name"), ("precision", "name")]:
+    for key, name in [
+        ("option", "key"),
+        ("dynamic_option", "key"),
+        ("variable", "name"),
+        ("precision", "name"),
+    ]:
         for entry in table.get(key, []):
             shown = entry["meaning"].replace("|", "\\|").replace("<", "&lt;")
             row = [row for row in rows if row.startswith(f"| `{entry[name]}` |") and shown in row]

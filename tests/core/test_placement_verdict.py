@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from harness.core.placement_verdict import TOO_LITTLE, verdict_by_placement
+from harness.core.placement_verdict import INCOMPLETE, TOO_LITTLE, verdict_by_placement
 from harness.core.verdict import Verdict
 from tests.kit import placement_of
 
@@ -38,3 +38,12 @@ def test_less_than_a_tenth_of_the_compute_is_not_tested(
 def test_shapes_on_the_cpu_are_no_compute() -> None:
     placed = msgspec.structs.replace(PARTLY, shape_ops=("Conv",))
     assert verdict_by_placement(placed, converted=False).verdict is Verdict.PASS
+
+
+def test_a_record_that_may_lack_nodes_of_the_cpu_proves_no_pass() -> None:
+    whole = msgspec.structs.replace(placement_of({"Add": 2}, {}), source="incomplete")
+    found = verdict_by_placement(whole, converted=False)
+    assert (found.verdict, found.cause) == (Verdict.PASS_PARTIAL, INCOMPLETE)
+    assert "float16" in found.reason
+    partly = msgspec.structs.replace(PARTLY, source="incomplete")
+    assert verdict_by_placement(partly, converted=False).cause == ""

@@ -12,7 +12,8 @@ _ENTRY = re.compile(
 PROCESS_LIVES = {"KERNEL", "OUTPUT", "CAPABILITY"}
 """Where faults of many models can be shown by one process."""
 BEFORE_SESSIONS = {"LOAD", "REGISTER", "DEVICES"}
-
+SCENARIOS = {"TERMINATE": "terminate", "DYNAMIC_OPTIONS": "dynamic_options"}
+"""Place -> the scenario that shows the fault."""
 LIFE = {"REGISTRATION", "UNREGISTER"}
 """Where faults act from the second registration on: the scenario ``lifecycle`` shows them."""
 COMPILED = {"CONTEXT", "LOAD_CONTEXT"}
@@ -35,6 +36,8 @@ class Planted(NamedTuple):
         """How a test switches it on: by the name of a model's graph where one process can show many."""
         if self.place in BEFORE_SESSIONS | LIFE:
             return "environment"
+        if self.place in SCENARIOS:
+            return "option"
         by_graph = self.place in PROCESS_LIVES or self.told in {"error", "out_of_memory"}
         return "graph" if by_graph and self.place not in COMPILED else "option"
 

@@ -13,7 +13,7 @@ from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
 from harness.report.read import read_run
-from tests.crooked_ep.faults import COMPILED, LIFE, Planted, faults
+from tests.crooked_ep.faults import COMPILED, LIFE, SCENARIOS, Planted, faults
 from tests.crooked_ep.models import small_models, write_model
 from tests.kit import read_records
 
@@ -97,6 +97,7 @@ scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
     axes = {"scenario": ["plain", "ep_context", "lifecycle"]}
     yield from _target(library, "honest-npu", "compiled", device=NPU, axes=axes)
     chosen: dict[str, list[str]] = {"ends": [], "endless": [], "leaks": [], "compiled": [], "devices": []}
+    in_scenario: defaultdict[str, list[str]] = defaultdict(list)
     for fault in faults():
         alone = {"timeouts_s": QUICK if fault.action == "hang" else LIMITS}
         if fault.chosen_by == "environment":
@@ -108,11 +109,16 @@ scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
             yield from _target(library, fault.name, "precision", options={"fault": fault.name}, axes=axes)
         elif fault.told == "unclean_exit":  # of a target
             yield from _target(library, fault.name, "ends", options={"fault": fault.name}, **alone)
+        elif fault.place in SCENARIOS:
+            in_scenario[SCENARIOS[fault.place]].append(fault.name)
         elif fault.chosen_by == "option":
             chosen[_run_of(fault)].append(fault.name)
     for name, limits in (("ends", LIMITS), ("endless", QUICK)):
         axes = {"option.fault": chosen[name]}
         yield from _target(library, name, "ends", workers=2, timeouts_s=limits, axes=axes)
+    for scenario, names in in_scenario.items():
+        axes = {"option.fault": ["none", *names], "scenario": [scenario]}
+        yield from _target(library, f"in-{scenario}", "ends", workers=2, axes=axes)
     axes = {"option.fault": chosen["leaks"], "scenario": ["sessions"]}
     yield from _target(library, "leaks", "ends", workers=2, axes=axes)
     axes = {"option.fault": chosen["compiled"], "scenario": ["ep_context"]}

@@ -11,7 +11,7 @@ from harness.core.value import tensor
 
 JOBS = CheckGroup("jobs")
 
-X, _Y = floats(-1.0, -4.0, -9.0), floats(1.0, 2.0, 3.0)
+X, Y = floats(-1.0, -4.0, -9.0), floats(1.0, 2.0, 3.0)
 _MOST = (1 << 53) - 1
 """The largest identity of a job."""
 
@@ -19,7 +19,7 @@ _MOST = (1 << 53) - 1
 def negate(bench: Bench, **fields: object) -> JobReply:
     """Let the shared process compute Sqrt(Abs(Neg(x))); the answer must be right."""
     answer = bench.ask(bench.path("negated"), {"x": X}, **fields)
-    same(answer.output, _Y)
+    same(answer.output, Y)
     return answer
 
 
@@ -90,7 +90,7 @@ def _serves_in_order(bench: Bench) -> None:
 def _keeps_identity(bench: Bench) -> None:
     for number in (0, _MOST):
         bench.send_job(bench.shared(), number, bench.path("negated"), {"x": X})
-        same(bench.answer(bench.shared(), number).output, _Y)
+        same(bench.answer(bench.shared(), number).output, Y)
 
 
 @JOBS.check("data sets are run in order")
@@ -135,7 +135,7 @@ def _odd_names(bench: Bench) -> None:
 def _odd_path(bench: Bench) -> None:
     path = bench.folder("\u00fc \u4e2d %20") / "my model #1.onnx"
     path.write_bytes(model(MODELS["negated"]).SerializeToString())
-    same(bench.ask(path, {"x": X}).output, _Y)
+    same(bench.ask(path, {"x": X}).output, Y)
 
 
 @JOBS.check("times after a job make sense")

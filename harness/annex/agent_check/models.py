@@ -27,6 +27,12 @@ MODELS = {
     "two": "(float[N] x) => (float[N] b, float[N] a) { a = Abs(x)  b = Neg(x) }",
     # Inputs that must not be confused.
     "subtracted": "(float[N] p, float[N] q) => (float[N] y) { y = Sub(p, q) }",
+    "looped": """(float[] x, int64 ep_harness_iterations) => (float[] y) {
+        none = Constant<value = float[0] {}>()
+        y = Loop<body = body (int64 n, bool on, float[] before) => (bool go_on, float[] after) {
+            go_on = Identity(on)  t = Neg(x)  a = Abs(t)  after = Sqrt(a)
+        }>(ep_harness_iterations, , none)
+    }""",
     "weighted": "(float[N] x) => (float[N] y) <float[4] w = {1, 2, 3, 4}> { y = Add(x, w) }",
     "constant": "() => (float[N] y) { y = Constant <value = float[2] {1, 2}> () }",
     "unknown": "(float[N] x) => (float[N] y) { y = NoSuchOperatorAnywhere(x) }",

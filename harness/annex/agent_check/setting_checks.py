@@ -3,13 +3,17 @@
 from collections.abc import Callable
 from typing import Any
 
-from harness.annex.agent_check.bench import Bench, floats
+import numpy as np
+
+from harness.annex.agent_check.bench import Bench, JobReply, floats
 from harness.annex.agent_check.bitwise import same
 from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.early_ends import FaultError
 from harness.annex.agent_check.generate_check import plays_text
-from harness.annex.agent_check.jobs import X, negate
-from harness.core.scenario import GENERATE, SCENARIOS, agent_module
+from harness.annex.agent_check.jobs import X, Y, negate
+from harness.core.scenario import DYNAMIC_OPTIONS, GENERATE, SCENARIOS, agent_module
+from harness.core.value import tensor
+from harness.corpus.looped_copy import ITERATIONS
 from harness.engine.messages import Completed, Failed, ScenarioRefused
 from harness.plan.scenarios import Scenarios
 
@@ -87,13 +91,32 @@ def _unknown_scenario(bench: Bench) -> None:
         raise FaultError("accepted", "it ran a scenario that does not exist")
 
 
+_OWN_SETTINGS: dict[str, dict[str, Any]] = {
+    DYNAMIC_OPTIONS: {
+        "options": [["ep.dynamic.workload_type", ["Default", "Efficient"]]],
+        "documented": False,
+        "unknown": "unconfirmed",
+    }
+}
+"""Scenario -> settings that follow from the target; the CPU EP takes any option of this kind."""
+
+
+def _in_loop(bench: Bench, fields: dict[str, Any]) -> JobReply:
+    """Let the shared process compute the same in a loop, whose length is an input."""
+    once = {"x": X, ITERATIONS: tensor(np.array(1, np.int64))}
+    answer = bench.ask(bench.path("looped"), once, **fields)
+    same(answer.output, Y)
+    return answer
+
+
 def _scenario(name: str) -> Callable[[Bench], None]:
     module = agent_module(name)
 
     def run(bench: Bench) -> None:
         bench.declines("scenario", f"scenario:{module}")
-        fields = {"scenario": module, "scenario_settings": Scenarios().settings(name)} if module else {}
-        answer = negate(bench, **fields)
+        settings = _OWN_SETTINGS.get(name, Scenarios().settings(name))
+        fields = {"scenario": module, "scenario_settings": settings} if module else {}
+        answer = _in_loop(bench, fields) if name == "terminate" else negate(bench, **fields)
         if SCENARIOS[name].other_session and not answer.result.scenario:
             raise FaultError("form", "the result has no facts about the scenario")
 

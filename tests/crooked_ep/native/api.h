@@ -166,8 +166,11 @@ struct OrtEp {
     OrtStatus *(*Compile)(OrtEp *, const OrtGraph **, const OrtNode **fused, size_t count, OrtNodeComputeInfo **,
                           OrtNode **ep_context);
     void (*ReleaseNodeComputeInfos)(OrtEp *, OrtNodeComputeInfo **, size_t);
-    function GetPreferredDataLayout, ShouldConvertDataLayoutForOp, SetDynamicOptions, OnRunStart, OnRunEnd,
-        CreateAllocator, CreateSyncStreamForDevice;
+    function GetPreferredDataLayout, ShouldConvertDataLayoutForOp;
+    OrtStatus *(*SetDynamicOptions)(OrtEp *, const char *const *keys, const char *const *values, size_t count);
+    function OnRunStart;
+    OrtStatus *(*OnRunEnd)(OrtEp *, const void *run_options, bool synchronize);
+    function CreateAllocator, CreateSyncStreamForDevice;
     const char *(*GetCompiledModelCompatibilityInfo)(OrtEp *, const OrtGraph *);
     OrtStatus *(*GetKernelRegistry)(OrtEp *, const OrtKernelRegistry **);
     function newer[16]; /* of releases after API_VERSION: never called, here so that none reads beyond the end */

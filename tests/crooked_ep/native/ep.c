@@ -7,6 +7,7 @@
 
 #include "context.h"
 #include "kernels.h"
+#include "loop.h"
 #include "memory.h"
 
 struct ep {
@@ -14,6 +15,7 @@ struct ep {
     enum fault fault; /* what its option says */
     bool of_graph;    /* the option is "graph": the fault is the one that has the name of the model's graph */
     bool adds;        /* an Add is in its model; without one, faults after CREATE wait, for a process with a model that works */
+    bool efficient, was_efficient; /* what a dynamic option says, and has said */
     bool fp16;        /* results are rounded to float16 */
     struct context_options context;
     int contexts; /* compiled nodes that were written */
@@ -63,7 +65,8 @@ static OrtStatus *get_capability(OrtEp *table, const OrtGraph *graph, OrtEpGraph
     if (!status) status = act_with_add(ep, CAPABILITY);
     bool claimed = false;
     for (size_t i = 0; !status && i < count && ep->fault != FAULT_claims_nothing; i++) {
-        bool computes = is_context(nodes[i]) || read_node(nodes[i], node);
+        bool computes = ep->fault == FAULT_loop_goes_on ? claims_loop(ep->fault, nodes[i])
+                                                        : is_context(nodes[i]) || read_node(nodes[i], node);
         if (!computes || (claimed && ep->fault == FAULT_claims_first)) continue;
         status = EP(EpGraphSupportInfo_AddNodesToFuse)(info, &nodes[i], 1, NULL);
         claimed = true;
@@ -145,6 +148,9 @@ static void spoil_output(struct compiled *compiled, struct call *call) {
     if (CROOKED(one_nan)) set_number(y, 0, NAN);
     if (CROOKED(context_wrong) && compiled->from_context) set_number(y, 0, 77);
     if (CROOKED(second_registration_wrong) && registrations > 1) set_number(y, 0, 77);
+    if (CROOKED(hint_changes_answer) && compiled->ep->efficient) set_number(y, 0, 77);
+    if (CROOKED(hint_stays) && compiled->ep->was_efficient && !compiled->ep->efficient) set_number(y, 0, 77);
+    if (CROOKED(wrong_after_cut) && was_cut()) set_number(y, 0, 77);
     bool fp16 = compiled->ep->fp16 && !CROOKED(precision_ignored);
     for (int64_t at = 0; at < y->count; at++) {
         double value = number(y, at);
@@ -181,6 +187,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     }
     if (status) return status;
     compiled->runs++;
+    count_node();
     spoil_inputs(compiled, &call);
     compiled->node.operator->compute(&call);
     if (call.error) return invalid(call.error);
@@ -227,6 +234,10 @@ static OrtStatus *compile(OrtEp *table, const OrtGraph **graphs, const OrtNode *
     struct ep *ep = (struct ep *)table;
     OrtStatus *status = act_with_add(ep, COMPILE);
     for (size_t i = 0; !status && i < count; i++) {
+        if (ep->fault == FAULT_loop_goes_on) {
+            status = compile_loop(fused[i], &infos[i]);
+            continue;
+        }
         struct compiled *compiled = calloc(1, sizeof *compiled);
         status = compile_one(ep, graphs[i], fused[i], compiled);
         infos[i] = &compiled->table;
@@ -239,6 +250,10 @@ static OrtStatus *compile(OrtEp *table, const OrtGraph **graphs, const OrtNode *
 
 static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos, size_t count) {
     act_with_add((struct ep *)table, RELEASE_NODES);
+    for (size_t i = 0; i < count && ((struct ep *)table)->fault == FAULT_loop_goes_on; i++) {
+        free(infos[i]);
+        infos[i] = NULL;
+    }
     for (size_t i = 0; i < count; i++) {
         struct compiled *compiled = (struct compiled *)infos[i];
         if (!compiled) continue;
@@ -246,6 +261,24 @@ static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos,
         free(compiled->first_input.data);
         free(compiled);
     }
+}
+
+static OrtStatus *on_run_end(OrtEp *table, const void *run_options, bool synchronize) {
+    (void)table, (void)run_options, (void)synchronize;
+    end_counting();
+    return NULL;
+}
+
+static OrtStatus *set_dynamic_options(OrtEp *table, const char *const *keys, const char *const *values, size_t count) {
+    struct ep *ep = (struct ep *)table;
+    OrtStatus *status = act_with_add(ep, DYNAMIC_OPTIONS);
+    for (size_t i = 0; !status && i < count; i++) {
+        if (strcmp(keys[i], "ep.dynamic.workload_type")) return invalid("crooked: unknown dynamic option");
+        ep->efficient = !strcmp(values[i], "Efficient");
+        ep->was_efficient |= ep->efficient;
+        if (!ep->efficient && strcmp(values[i], "Default")) return invalid("crooked: workload_type is Default or Efficient");
+    }
+    return status;
 }
 
 /* ---- A session ---- */
@@ -293,6 +326,8 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     ep->table.Compile = compile;
     ep->table.ReleaseNodeComputeInfos = release_node_compute_infos;
     ep->table.GetCompiledModelCompatibilityInfo = get_compatibility;
+    ep->table.OnRunEnd = on_run_end;
+    ep->table.SetDynamicOptions = set_dynamic_options;
     OrtStatus *status = read_options(options, ep);
     if (!status && ep->fault == FAULT_other_device)
         status = EP(EpDevice_AddAllocatorInfo)(first_device, second_memory);
