@@ -22,6 +22,8 @@ _PROBE_MODEL = bytes.fromhex(
     "620f0a0179120a0a08080112040a02080442040a00100d"
 )
 CPU = "CPUExecutionProvider"
+FOLDER_KEY = "session.model_external_initializers_file_folder_path"
+"""The folder of external weights; without a model's path, onnxruntime (from 1.21 on) cannot derive it."""
 _PROBE_INPUT = (-2.0, -0.5, 0.5, 3.0)  # exact at every precision that a provider may use
 
 

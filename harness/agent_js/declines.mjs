@@ -7,6 +7,9 @@ const SCENARIOS = {
   interleaved: 'written for Python; sessions of a JavaScript agent are made one after the other',
   async_runs: 'the JavaScript API runs one session at a time, on one thread',
   separate_outputs: 'written for Python',
+  buffers: 'the JavaScript agent binds no buffers of its own',
+  initializers: "onnxruntime's JavaScript API takes no weights from memory but whole files",
+  adapters: "onnxruntime's JavaScript API has no adapters",
   generate: 'the ways to generate text are written for Python',
 };
 

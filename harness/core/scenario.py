@@ -70,7 +70,7 @@ SCENARIOS: dict[str, Scenario] = {
         repeatable=False,
     ),
     "interleaved": Scenario(
-        meaning="three sessions are open at once, run in turns, and are closed one by one",
+        meaning="sessions of the model and of others like it are open at once, run in turns, closed one by one",
         measurable=False,
         repeatable=False,
     ),
@@ -79,6 +79,30 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "separate_outputs": Scenario(
         meaning="each output is requested alone", own_case=True, measurable=False, repeatable=False
+    ),
+    "batch_slots": Scenario(
+        meaning="a batch of different slots, each slot by itself, and the slots in reverse order",
+        other_data=True,
+        tries_shapes=True,
+        repeatable=False,
+        module="dynamic_shapes",
+    ),
+    "buffers": Scenario(
+        meaning="outputs go into buffers of the caller, which hold a pattern or another model's outputs",
+        measurable=False,
+        repeatable=False,
+    ),
+    "initializers": Scenario(
+        meaning="weights come from memory, the file is absent or other, sessions share them",
+        own_case=True,
+        measurable=False,
+        repeatable=False,
+    ),
+    "adapters": Scenario(
+        meaning="LoRA adapters: none, one, another, none again, two at once",
+        other_data=True,
+        measurable=False,
+        repeatable=False,
     ),
     "free_dimensions": Scenario(
         meaning="symbolic dimensions get their sizes before the session is made",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MODEL_FILE = "model.onnx"
 """The file of a derived model in its folder of the cache."""
 
-_PRUNED = ("external-data", "float64", COPIES_FOLDER, "precision", "revealed", "zeroed")
+_PRUNED = ("external-data", "float64", COPIES_FOLDER, "lora", "precision", "revealed", "zeroed")
 """Folders of the cache with models that can be made again at any time."""
 
 

@@ -4,6 +4,8 @@ import re
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from harness.core.scenario import SCENARIOS
+
 TABLE = Path(__file__).with_name("native") / "faults.def"
 _ENTRY = re.compile(
     r'^FAULT\((\w+), +(\w+), +(\w+), +(\w+), +"([^"]*)", +"([^"]*)", +"([^"]*)"\)$', re.MULTILINE
@@ -34,5 +36,14 @@ class Planted(NamedTuple):
 
 
 def faults() -> tuple[Planted, ...]:
-    """Return all faults, in the order of the table."""
+    """Return the faults that plain runs show, in the order of the table."""
+    return tuple(fault for fault in _all() if fault.place.lower() not in SCENARIOS)
+
+
+def scenario_faults() -> tuple[Planted, ...]:
+    """Return the faults that only a scenario shows: ``place`` is its name."""
+    return tuple(fault for fault in _all() if fault.place.lower() in SCENARIOS)
+
+
+def _all() -> tuple[Planted, ...]:
     return tuple(Planted(*found) for found in _ENTRY.findall(TABLE.read_text(encoding="utf-8")))

@@ -96,6 +96,7 @@ class Bound:
             # A tensor of texts can be bound, but reading it crashes onnxruntime 1.31.
             if not kind.startswith("tensor(") or kind == "tensor(string)":
                 raise _not_bindable(kind, "output", name)
+        self.device = device
         self.binding: Any = None
         self.reason = ""
         """Why a value that could be on a device is not."""

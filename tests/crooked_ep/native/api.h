@@ -64,7 +64,9 @@ PLACE(298, void, GetKeyValuePairs, const OrtKeyValuePairs *, const char *const *
 PLACE(300, void, ReleaseKeyValuePairs, OrtKeyValuePairs *);
 PLACE(307, int, HardwareDevice_Type, const OrtHardwareDevice *);
 PLACE(317, const function *, GetEpApi, void);
+PLACE(331, OrtStatus *, ValueInfo_IsConstantInitializer, const OrtValueInfo *, bool *);
 PLACE(333, OrtStatus *, Graph_GetName, const OrtGraph *, const char **);
+PLACE(334, OrtStatus *, Graph_GetModelPath, const OrtGraph *, const char **);
 PLACE(344, OrtStatus *, Graph_GetNumNodes, const OrtGraph *, size_t *);
 PLACE(345, OrtStatus *, Graph_GetNodes, const OrtGraph *, const OrtNode **, size_t);
 PLACE(350, OrtStatus *, Node_GetOperatorType, const OrtNode *, const char **);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "kernels.h"
+#include "scenario_faults.h"
 
 struct ep {
     OrtEp table; /* first: onnxruntime's pointer is also ours */
@@ -18,6 +19,7 @@ struct ep {
 /* A compiled node. */
 struct compiled {
     OrtNodeComputeInfo table;
+    struct for_scenario scenario;
     const struct ep *ep;
     struct node node;
     int at[MOST_INPUTS]; /* place among the inputs of the fused node; -1: left out */
@@ -98,7 +100,10 @@ bool make_output(struct call *call, enum element type, int rank, const int64_t *
     OrtStatus *status = ORT(KernelContext_GetOutput)(call->context, 0, dims, (size_t)rank, &value);
     if (!status && !value) return false; /* no other node reads it */
     if (!status) status = describe(value, &call->out);
-    if (!status && call->out.type == type) return true;
+    if (!status && call->out.type == type) {
+        if (call->out.count && is_float(type)) call->last_before = number(&call->out, call->out.count - 1);
+        return true;
+    }
     if (status) ORT(ReleaseStatus)(status);
     call->error = "no output can be made";
     return false;
@@ -174,9 +179,11 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     if (status) return status;
     compiled->runs++;
     spoil_inputs(compiled, &call);
-    compiled->node.operator->compute(&call);
+    before_computing(&compiled->scenario, &call, compiled->runs == 1);
+    operator_for(&call)->compute(&call);
     if (call.error) return invalid(call.error);
     spoil_output(compiled, &call);
+    after_computing(&call);
     return act_with_add(compiled->ep, RUN_END);
 }
 
@@ -187,6 +194,7 @@ static OrtStatus *compile_one(const struct ep *ep, const OrtGraph *graph, const 
     OrtStatus *status = ORT(Graph_GetNodes)(graph, &node, 1);
     if (status) return status;
     if (!read_node(node, &compiled->node)) return invalid("crooked: not a node that was claimed");
+    compiled->scenario.model_path = path_of(graph);
     status = ORT(Node_GetNumInputs)(fused, &count);
     if (!status && count > MOST_INPUTS) status = invalid("crooked: too many inputs");
     if (!status) status = ORT(Node_GetInputs)(fused, inputs, count);
@@ -222,6 +230,7 @@ static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos,
     for (size_t i = 0; i < count; i++) {
         struct compiled *compiled = (struct compiled *)infos[i];
         if (!compiled) continue;
+        forget(&compiled->scenario);
         free(compiled->first_output.data);
         free(compiled->first_input.data);
         free(compiled);
