@@ -70,7 +70,7 @@ SCENARIOS: dict[str, Scenario] = {
         repeatable=False,
     ),
     "interleaved": Scenario(
-        meaning="sessions of the model and of others like it are open at once, run in turns, closed one by one",
+        meaning="sessions of the model and of others like it are open at once, and run in turns",
         measurable=False,
         repeatable=False,
     ),
