@@ -17,6 +17,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+from repro_scenarios import adapter_runs, beside_others, buffer_runs, compiled_runs, weight_runs
 from repro_session import CPU, Target, run, start
 from repro_values import compare, read
 
@@ -204,7 +205,7 @@ def concurrent_runs(ort, session, sets, manifest):
 
 
 def interleaved_runs(ort, held, target, sets):
-    """Open three sessions, run all in turns, and close them one by one."""
+    """Open three sessions, run all in turns, and close them one by one; then run beside other models."""
     while len(held) < SESSIONS:
         held.append(target.session("model.onnx"))
     while True:
@@ -212,9 +213,11 @@ def interleaved_runs(ort, held, target, sets):
             for number, (inputs, _) in enumerate(sets):
                 yield f"session {at + 1} of {len(held)}", number, run(ort, session, inputs)
         if len(held) == 1:
-            return
+            break
         session = None  # the last name of the one that is closed
         held.pop(1 if len(held) == SESSIONS else 0)
+    session = None
+    yield from beside_others(ort, held, target, sets)
 
 
 def separate_runs(ort, held, _, sets):
@@ -237,6 +240,10 @@ OTHER_RUNS = {
     "interleaved": interleaved_runs,
     "separate_outputs": separate_runs,
     "async_runs": runs_in_flight,
+    "buffers": buffer_runs,
+    "initializers": weight_runs,
+    "adapters": adapter_runs,
+    "compile": compiled_runs,
 }
 
 

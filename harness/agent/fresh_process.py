@@ -33,13 +33,15 @@ class FreshProcessError(Exception):
     """The fresh process did not serve although it did not crash."""
 
 
-def serve_afresh(target: SessionTarget, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
+def serve_afresh(
+    target: SessionTarget, job: dict[str, Any], enter: Callable[[str], None], *, dies_with_it: bool = True
+) -> dict[str, Any]:
     """Let a fresh process serve a job for a model in a file; ``enter`` reports its phases.
 
     The result has the data of large outputs.
 
     Raises:
-        FreshProcessError: It gave no result.
+        FreshProcessError: It gave no result; also if it crashes, unless this process ``dies_with_it``.
         UnsupportedError: This Python cannot start another.
     """
     if not sys.executable:
@@ -59,6 +61,8 @@ def serve_afresh(target: SessionTarget, job: dict[str, Any], enter: Callable[[st
             code = process.wait()
             output.seek(max(0, output.seek(0, os.SEEK_END) - _OUTPUT_LIMIT))
             os.write(2, output.read())
+            if code and not dies_with_it:
+                raise FreshProcessError("the process died: %s" % _end_in_words(code)) from None
             if code:
                 _die_as(code)
             raise FreshProcessError("the fresh process ended without a message") from None
@@ -100,6 +104,12 @@ def _exchange(
             return result
         else:
             raise FreshProcessError("a fresh process cannot use the target: %s: %s" % tuple(rest[:2]))
+
+
+def _end_in_words(code: int) -> str:
+    with contextlib.suppress(ValueError):
+        return signal.Signals(-code).name
+    return "exit code %d" % code
 
 
 def _die_as(code: int) -> None:

@@ -196,6 +196,15 @@ class SessionTarget:
             raise FallbackError("onnxruntime made the session without %s" % ", ".join(missing))
         return session
 
+    def compiling(self, job: dict[str, Any]) -> Any:
+        """Return the session options for onnxruntime's ``ModelCompiler``, which name the provider."""
+        settings = self.settings(job)
+        if self.devices:
+            settings.add_provider_for_devices(self.devices, self.options)
+        else:
+            settings.add_provider(self.chain[0], self.options)
+        return settings
+
     def settings(self, job: dict[str, Any]) -> Any:
         """Return the session options that a job asks for."""
         ort = self.ort

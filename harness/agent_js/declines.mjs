@@ -3,6 +3,7 @@
 // Scenarios that neither of them plays.
 const SCENARIOS = {
   concurrent: 'the JavaScript API runs one session at a time, on one thread',
+  compile: "onnxruntime's JavaScript API has no ModelCompiler",
   ep_context: 'the JavaScript agent starts no second process to load what was compiled',
   interleaved: 'written for Python; sessions of a JavaScript agent are made one after the other',
   async_runs: 'the JavaScript API runs one session at a time, on one thread',

@@ -116,6 +116,11 @@ SCENARIOS: dict[str, Scenario] = {
     "ep_context": Scenario(
         meaning="the model is compiled and written, and a fresh process loads and runs the result"
     ),
+    "compile": Scenario(
+        meaning="ModelCompiler from and to everything; fresh processes load and run the results elsewhere",
+        measurable=False,
+        repeatable=False,
+    ),
     "from_bytes": Scenario(meaning="the model is loaded from memory, not from its path", swaps_inputs=True),
     "external_data": Scenario(
         meaning="the model's weights lie in a file beside it",

@@ -89,10 +89,18 @@ def _name(at: int, part: str) -> str:
 
 
 def _insert(model: "onnx.ModelProto") -> dict[str, bytes]:
-    """Return the copy, and the rows and columns of the weights of each changed product."""
+    """Return the copy, and the rows and columns of the weights of each changed product.
+
+    A copy, such as the model of a bundle, is its own copy.
+    """
     from onnx import TensorProto, helper, numpy_helper
 
     graph = model.graph
+    shapes = {port.name: [size.dim_value for size in port.type.tensor_type.shape.dim] for port in graph.input}
+    if _name(0, "A") in shapes:
+        numbers = range(sum(name.startswith(PREFIX) for name in shapes) // 2)
+        own = [(shapes[_name(at, "A")][0], shapes[_name(at, "B")][1]) for at in numbers]
+        return {MODEL_FILE: model.SerializeToString(), _SIZES: json.dumps(own).encode()}
     weights = {
         one.name: tuple(one.dims)
         for one in graph.initializer

@@ -9,7 +9,7 @@ import pytest
 from harness.cli.main import main
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from tests.crooked_ep.faults import Planted, scenario_faults
+from tests.crooked_ep.faults import SHOWN_BY, Planted, scenario_faults
 from tests.crooked_ep.models import small_models, write_model
 from tests.crooked_ep.planted_run import PROVIDER
 from tests.kit import read_records
@@ -27,6 +27,10 @@ ONLY = {
     "skips_last": "only in buffers filled with a pattern: ",
     "reads_file": "only with weights as values, other contents in the file: ",
     "shared_by_address": "only with weights that sessions share: ",
+    "context_file_missing": "from file to file, embed_mode 0, moved, loaded by a fresh process: ",
+    "context_absolute_path": "from file to file, embed_mode 0, moved, loaded by a fresh process: ",
+    "stale_is_optimal": "the description of a damaged compiled model is called EP_SUPPORTED_OPTIMAL",
+    "fresh_is_unsupported": "a model that was compiled here and loads is called EP_UNSUPPORTED",
     "writes_beyond": "bytes after its buffer were written",
     "writes_before": "bytes before its buffer were written",
 }
@@ -41,16 +45,29 @@ def records(crooked_ep: Path, tmp_path_factory: pytest.TempPathFactory) -> Recor
     folder = tmp_path_factory.mktemp("scenario_faults")
     models = small_models()
     for fault in FAULTS:
-        write_model(folder / "models" / fault.place.lower() / fault.name, models[fault.model], fault.name)
-    scenarios = sorted({fault.place.lower() for fault in FAULTS})
+        write_model(folder / "models" / SHOWN_BY[fault.place] / fault.name, models[fault.model], fault.name)
+    scenarios = sorted({SHOWN_BY[fault.place] for fault in FAULTS})
     text = f"""schema = 1
 models = {{ folders = [{", ".join(json.dumps(f"models/{name}") for name in scenarios)}] }}
 axes = {{ scenario = ["plain", {", ".join(map(json.dumps, scenarios))}] }}
-target = [
-    {{ name = "honest", provider = "{PROVIDER}", plugin = "{crooked_ep}" }},
-    {{ name = "crooked", provider = "{PROVIDER}", plugin = "{crooked_ep}", options = {{ fault = "graph" }} }},
-]
+[[exclude]]
+target = "crooked"
+suite = "compile"
 """
+    compiled = [fault.name for fault in FAULTS if SHOWN_BY[fault.place] == "compile"]
+    for name, fault in (("honest", "none"), ("crooked", "graph"), *((one, one) for one in compiled)):
+        text += f"""[[target]]
+name = "{name}"
+provider = "{PROVIDER}"
+plugin = "{crooked_ep}"
+options = {{ fault = "{fault}" }}
+"""
+    # What is said of compiled models is no matter of a session's graph: these take the option itself.
+    for name in compiled:
+        others = [f"*/{one.name}/*" for one in FAULTS if one.name != name]
+        text += f"[[exclude]]\ntarget = {json.dumps(name)}\nmodel = {json.dumps(others)}\n"
+    once = [f"compile/{name}/*" for name in compiled[1:]]  # they share a model
+    text += f'[[exclude]]\ntarget = "honest"\nmodel = {json.dumps(once)}\n'
     for name in scenarios:
         others = [other for other in scenarios if other != name]
         text += f"[[exclude]]\nscenario = {json.dumps(name)}\nsuite = {json.dumps(others)}\n"
@@ -65,14 +82,17 @@ target = [
 @pytest.mark.parametrize("fault", FAULTS, ids=[fault.name for fault in FAULTS])
 def test_a_scenario_tells_its_fault(records: Records, fault: Planted) -> None:
     """A plain run of the same model, with the same fault, passes: it needs the scenario."""
-    assert records["crooked plain", fault.name].verdict is Verdict.PASS
-    found = records[f"crooked {fault.place.lower()}", fault.name]
+    scenario = SHOWN_BY[fault.place]
+    target = fault.name if scenario == "compile" else "crooked"
+    assert records[f"{target} plain", fault.name].verdict is Verdict.PASS
+    found = records[f"{target} {scenario}", fault.name]
     assert found.verdict == fault.told, found.reason
     assert ONLY.get(fault.name, "") in found.reason
 
 
 def test_nothing_is_told_without_a_fault(records: Records) -> None:
     honest = [record for (where, _), record in records.items() if where.startswith("honest")]
-    assert len(honest) == 2 * len(FAULTS)
+    once = sum(SHOWN_BY[fault.place] == "compile" for fault in FAULTS) - 1  # they share a model
+    assert len(honest) == 2 * (len(FAULTS) - once)
     assert {record.verdict for record in honest} == {Verdict.PASS}
     assert not [record.cell for record in honest if record.manners]
