@@ -10,7 +10,7 @@ from repro_session import CPU, HERE, run
 from repro_values import NUMPY, feeds, found
 
 PATTERN = 0x5A  # each byte of a buffer before a run
-GUARD = 256  # bytes before and after a buffer
+GUARD, GUARD_BYTE = 256, 0xC3  # bytes before and after a buffer
 LORA = "ep_harness.lora."  # before the number of the adapter that feeds an input
 WAYS = (
     ("file", "file", False),
@@ -65,8 +65,9 @@ class Buffers:
         self.types = {port.name: port.type for port in session.get_outputs()}
         for name, output in outputs.items():
             array = output.array
-            whole = self.whole[name] = np.full(array.nbytes + 2 * GUARD, PATTERN, np.uint8)
+            whole = self.whole[name] = np.full(array.nbytes + 2 * GUARD, GUARD_BYTE, np.uint8)
             inner = whole[GUARD : GUARD + array.nbytes].view(array.dtype).reshape(array.shape)
+            inner[...] = np.full(array.nbytes, PATTERN, np.uint8).view(array.dtype).reshape(array.shape)
             self.values[name] = ort.OrtValue.ortvalue_from_numpy(inner)
 
     def run(self, session, fed):
@@ -79,7 +80,7 @@ class Buffers:
         session.run_with_iobinding(binding)
         for name, whole in self.whole.items():
             for side, guard in (("before", whole[:GUARD]), ("after", whole[-GUARD:])):
-                if count := int((guard != PATTERN).sum()):
+                if count := int((guard != GUARD_BYTE).sum()):
                     raise RuntimeError(f"output {name}: {count} bytes {side} its buffer were written")
         return {name: found(np.array(value.numpy()), self.types[name]) for name, value in self.values.items()}
 

@@ -18,6 +18,7 @@ SHOWN_BY = {
     "INITIALIZERS": "initializers",
     "ADAPTERS": "adapters",
     "MODEL_COMPILER": "compile",
+    "NPU_BUFFERS": "buffers",
 }
 """Place of a fault that one scenario alone shows -> the scenario."""
 BEFORE_SESSIONS = {"LOAD", "REGISTER", "DEVICES"}

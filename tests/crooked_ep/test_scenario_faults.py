@@ -31,10 +31,14 @@ ONLY = {
     "context_absolute_path": "from file to file, embed_mode 0, moved, loaded by a fresh process: ",
     "stale_is_optimal": "the description of a damaged compiled model is called EP_SUPPORTED_OPTIMAL",
     "fresh_is_unsupported": "a model that was compiled here and loads is called EP_UNSUPPORTED",
+    "copy_beyond_end": "a copy of 4 bytes from the device: 4 bytes after its buffer were written",
     "writes_beyond": "bytes after its buffer were written",
     "writes_before": "bytes before its buffer were written",
 }
 """Fault -> words of the reason."""
+
+OWN_TARGET = [fault.name for fault in FAULTS if fault.place in {"MODEL_COMPILER", "NPU_BUFFERS"}]
+"""Faults of the library as a whole, which a session's graph cannot choose."""
 
 Records = dict[tuple[str, str], Record]
 
@@ -50,20 +54,20 @@ def records(crooked_ep: Path, tmp_path_factory: pytest.TempPathFactory) -> Recor
     text = f"""schema = 1
 models = {{ folders = [{", ".join(json.dumps(f"models/{name}") for name in scenarios)}] }}
 axes = {{ scenario = ["plain", {", ".join(map(json.dumps, scenarios))}] }}
-[[exclude]]
-target = "crooked"
-suite = "compile"
 """
-    compiled = [fault.name for fault in FAULTS if SHOWN_BY[fault.place] == "compile"]
-    for name, fault in (("honest", "none"), ("crooked", "graph"), *((one, one) for one in compiled)):
+    compiled = [fault.name for fault in FAULTS if fault.place == "MODEL_COMPILER"]
+    npu = [fault.name for fault in FAULTS if fault.place == "NPU_BUFFERS"]
+    for name, fault in (("honest", "none"), ("crooked", "graph"), *((one, one) for one in OWN_TARGET)):
         text += f"""[[target]]
 name = "{name}"
 provider = "{PROVIDER}"
 plugin = "{crooked_ep}"
 options = {{ fault = "{fault}" }}
 """
-    # What is said of compiled models is no matter of a session's graph: these take the option itself.
-    for name in compiled:
+        text += 'device = { type = "NPU" }\n' if name in npu else ""
+    own = json.dumps([f"*/{name}/*" for name in OWN_TARGET])
+    text += f'[[exclude]]\ntarget = "crooked"\nmodel = {own}\n'
+    for name in OWN_TARGET:
         others = [f"*/{one.name}/*" for one in FAULTS if one.name != name]
         text += f"[[exclude]]\ntarget = {json.dumps(name)}\nmodel = {json.dumps(others)}\n"
     once = [f"compile/{name}/*" for name in compiled[1:]]  # they share a model
@@ -83,7 +87,7 @@ options = {{ fault = "{fault}" }}
 def test_a_scenario_tells_its_fault(records: Records, fault: Planted) -> None:
     """A plain run of the same model, with the same fault, passes: it needs the scenario."""
     scenario = SHOWN_BY[fault.place]
-    target = fault.name if scenario == "compile" else "crooked"
+    target = fault.name if fault.name in OWN_TARGET else "crooked"
     assert records[f"{target} plain", fault.name].verdict is Verdict.PASS
     found = records[f"{target} {scenario}", fault.name]
     assert found.verdict == fault.told, found.reason

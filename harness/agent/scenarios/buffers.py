@@ -16,14 +16,14 @@ from harness.agent.furthest import Furthest
 from harness.agent.job_run import Feeds, JobRun, RawOutputs
 from harness.agent.plain import conclude
 from harness.agent.safe_text import clean
-from harness.agent.scenarios.io_binding import HOST, Bound
+from harness.agent.scenarios.io_binding import HOST, Bound, is_host
 from harness.agent.target_errors import UnsupportedError
 
 PATTERN = 0x5A
 """Each byte of a buffer before a run: a large number in every float type, and far from zero in the others."""
 
-GUARD = 256
-"""Bytes before and after a buffer in the CPU's memory; a multiple of what kernels align to."""
+GUARD, GUARD_BYTE = 256, 0xC3
+"""Bytes before and after a buffer in the CPU's memory: how many, for what kernels align to, and each of them."""
 
 _COPIED = (1, 6, 9, 33)
 """Elements of float32 that are copied to a device and back: sizes that are no multiple of 16 or 32 bytes."""
@@ -53,8 +53,9 @@ def play(job_run: JobRun) -> None:
         if index == 0:
             _after_others(job_run, furthest, buffers, feeds)
         job_run.facts.update(buffers_on=buffers.places, runs=job_run.facts.get("runs", 0) + buffers.runs)
-    if device != HOST:
-        job_run.facts["copies"] = _copy(job_run, device)
+    memory = _DeviceMemory(job_run, bound)
+    if any(map(memory.has, bound.runner.names)):
+        job_run.facts["copies"] = _copy(job_run, memory)
     furthest.conclude(job_run, "equal_to_plain")
     conclude(job_run)
 
@@ -72,7 +73,7 @@ class _Buffers:
     """A buffer for each output, in the memory that the session wants for it, and runs into them."""
 
     def __init__(self, job_run: JobRun, bound: Bound, outputs: RawOutputs) -> None:
-        self.job_run, self.bound = job_run, bound
+        self.job_run, self.bound, self.memory = job_run, bound, _DeviceMemory(job_run, bound)
         self.runs = 0
         self.names = bound.runner.names
         self.places: list[str] = []
@@ -83,20 +84,20 @@ class _Buffers:
 
     def _make(self, name: str, wire: Any) -> None:
         """Make the buffer of one output: guarded in the CPU's memory, or on the device."""
-        dtype, shape, place = np.dtype(wire["dtype"]), wire["shape"], self.bound.wanted.get(name, HOST)
+        dtype, shape = np.dtype(wire["dtype"]), wire["shape"]
         nbytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        make = self.job_run.target.ort.OrtValue.ortvalue_from_numpy
-        if place != HOST:
-            pattern = np.full(nbytes, PATTERN, np.uint8).view(dtype).reshape(shape)
-            try:
-                self.values[name] = make(pattern, place, 0)
-            except Exception as error:  # noqa: BLE001 - a build without such an allocator; the text is a fact
-                self.bound.reason, place = clean(error, 200), HOST
-        if place == HOST:
-            whole = np.full(nbytes + 2 * GUARD, PATTERN, np.uint8)
-            self.guarded[name] = whole
-            self.values[name] = make(whole[GUARD : GUARD + nbytes].view(dtype).reshape(shape))
-        self.places.append("%s: %s" % (clean(name, 60), self.values[name].device_name()))
+        pattern = np.full(nbytes, PATTERN, np.uint8).view(dtype).reshape(shape)
+        try:
+            value = self.memory.filled(name, pattern)
+        except Exception as error:  # noqa: BLE001 - a build without such an allocator; the text is a fact
+            self.bound.reason, value = clean(error, 200), None
+        if value is None:
+            whole = self.guarded[name] = np.full(nbytes + 2 * GUARD, GUARD_BYTE, np.uint8)
+            inner = whole[GUARD : GUARD + nbytes].view(dtype).reshape(shape)
+            inner[...] = pattern
+            value = self.job_run.target.ort.OrtValue.ortvalue_from_numpy(inner)
+        self.values[name] = value
+        self.places.append("%s: %s" % (clean(name, 60), value.device_name()))
 
     def run(self, feeds: Feeds) -> RawOutputs:
         """Bind inputs and buffers, run once, and return what the buffers hold, in wire form."""
@@ -135,29 +136,58 @@ class _Buffers:
 def _check_guards(whole: np.ndarray, what: str) -> None:
     """Raise an error if a byte before or after a guarded buffer has changed."""
     for side, guard in (("before", whole[:GUARD]), ("after", whole[-GUARD:])):
-        changed = int((guard != PATTERN).sum())
+        changed = int((guard != GUARD_BYTE).sum())
         if changed:
             raise BeyondBufferError("%s: %d bytes %s its buffer were written" % (what, changed, side))
 
 
-def _copy(job_run: JobRun, device: str) -> int:
+def _copy(job_run: JobRun, memory: _DeviceMemory) -> int:
     """Copy values to a device and back into guarded memory; return how many, 0 if onnxruntime cannot."""
     ort = job_run.target.ort
     if not hasattr(ort, "copy_tensors"):
-        job_run.facts["reason"] = "onnxruntime %s has no copy_tensors, 1.24 is the first" % clean(
-            ort.__version__
-        )
+        version = clean(ort.__version__)
+        job_run.facts["reason"] = "onnxruntime %s has no copy_tensors, 1.24 is the first" % version
         return 0
+    name = next(filter(memory.has, job_run.runner.names))
     for count in _COPIED:
         given = np.arange(1, count + 1, dtype=np.float32)
-        whole = np.full(given.nbytes + 2 * GUARD, PATTERN, np.uint8)
+        whole = np.full(given.nbytes + 2 * GUARD, GUARD_BYTE, np.uint8)
         back = whole[GUARD:-GUARD].view(np.float32)
-        make = ort.OrtValue
-        there = make.ortvalue_from_shape_and_type([count], np.float32, device, 0)
-        ort.copy_tensors([make.ortvalue_from_numpy(given)], [there])
-        ort.copy_tensors([there], [make.ortvalue_from_numpy(back)])
+        there = memory.filled(name, np.zeros(count, np.float32))
+        ort.copy_tensors([ort.OrtValue.ortvalue_from_numpy(given)], [there])
+        ort.copy_tensors([there], [ort.OrtValue.ortvalue_from_numpy(back)])
         what = "a copy of %d bytes from the device" % given.nbytes
         _check_guards(whole, what)
         if not np.array_equal(back, given):
             raise BeyondBufferError("%s differs from what was copied to it" % what)
     return len(_COPIED)
+
+
+class _DeviceMemory:
+    """The memory that a session wants for its outputs, where that is not the CPU's.
+
+    Python has names for the memory of few devices. Of the others the session itself has a description, with
+    which newer releases of onnxruntime allocate.
+    """
+
+    def __init__(self, job_run: JobRun, bound: Bound) -> None:
+        self.ort, self.wanted = job_run.target.ort, bound.wanted
+        session = job_run.session
+        infos = session.get_output_memory_infos() if hasattr(session, "get_output_memory_infos") else ()
+        self.infos = {name: info for name, info in zip(bound.runner.names, infos) if not is_host(info.name)}
+
+    def has(self, name: str) -> bool:
+        """Return whether an output lies on a device."""
+        return self.wanted.get(name, HOST) != HOST or name in self.infos
+
+    def filled(self, name: str, content: np.ndarray) -> Any:
+        """Return a value in the memory of an output, with this content; None if that is the CPU's."""
+        if self.wanted.get(name, HOST) != HOST:
+            return self.ort.OrtValue.ortvalue_from_numpy(content, self.wanted[name], 0)
+        if name not in self.infos:
+            return None
+        shape, dtype = list(content.shape), content.dtype.type
+        make = self.ort.OrtValue
+        value = make.ortvalue_from_shape_and_type(shape, dtype, memory_info=self.infos[name])
+        self.ort.copy_tensors([make.ortvalue_from_numpy(content)], [value])
+        return value
