@@ -17,7 +17,14 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-from repro_scenarios import adapter_runs, beside_others, buffer_runs, compiled_runs, weight_runs
+from repro_scenarios import (
+    adapter_runs,
+    behind_another,
+    beside_others,
+    buffer_runs,
+    compiled_runs,
+    weight_runs,
+)
 from repro_session import CPU, Target, run, start
 from repro_values import compare, read
 
@@ -206,6 +213,7 @@ def concurrent_runs(ort, session, sets, manifest):
 
 def interleaved_runs(ort, held, target, sets):
     """Open three sessions, run all in turns, and close them one by one; then run beside other models."""
+    yield from behind_another(ort, held, target, sets)
     while len(held) < SESSIONS:
         held.append(target.session("model.onnx"))
     while True:

@@ -5,7 +5,13 @@ import os
 import shutil
 
 import numpy as np
-from repro_onnx import companions, stored_weights
+from repro_onnx import (
+    companions,
+    stored_weights,
+    with_other_activations,
+    with_other_weights,
+    with_stored_weights,
+)
 from repro_session import CPU, HERE, run
 from repro_values import NUMPY, feeds, found
 
@@ -34,6 +40,15 @@ def sessions_of_others(target):
             yield what, target.made(other, target.settings())
 
 
+def behind_another(ort, held, target, sets):
+    """Run a companion with everything changed before the model runs for the first time."""
+    other = with_other_activations(with_other_weights(model_bytes()))
+    with contextlib.suppress(Exception):
+        beside = target.made(other, target.settings())
+        run(ort, beside, sets[0][0])
+        yield "behind a model of the same shapes", 0, run(ort, held[0], sets[0][0])
+
+
 def beside_others(ort, held, target, sets):
     """Run the model and each companion in turns; make the model again, then close the companion."""
     inputs = sets[0][0]
@@ -48,13 +63,6 @@ def beside_others(ort, held, target, sets):
         run(ort, beside, inputs)
         del beside
         yield words, 0, run(ort, held[0], inputs)
-    for what, other in companions(model_bytes()).items():  # another order: the companion is first
-        held.clear()
-        with contextlib.suppress(Exception):
-            beside = target.made(other, target.settings())
-            run(ort, beside, inputs)
-        held.append(target.session("model.onnx"))
-        yield f"behind a model {what}", 0, run(ort, held[0], inputs)
 
 
 class Buffers:
@@ -100,15 +108,26 @@ def buffer_runs(ort, held, target, sets):
 def weight_runs(ort, held, target, sets):
     """Run with weights from memory: the file absent, other contents in the file, and shared by sessions."""
     yield "with the weights' file", 0, run(ort, held[0], sets[0][0])
-    weights, content, values = stored_weights(model_bytes()), {}, {}
+    weights, content, values, home = stored_weights(model_bytes()), {}, {}, HERE
+    if not weights:  # they lie in the model: put them beside a copy
+        home = os.path.join(target.folder, "given")
+        os.makedirs(home)
+        for name, part in zip(
+            ("model.onnx", "weights.bin"), with_stored_weights(model_bytes(), "weights.bin")
+        ):
+            with open(os.path.join(home, name), "wb") as file:
+                file.write(part)
+    given = os.path.join(home, "model.onnx")
+    with open(given, "rb") as file:
+        weights = stored_weights(file.read())
     for weight in weights:
-        with open(os.path.join(HERE, weight.file), "rb") as file:
+        with open(os.path.join(home, weight.file), "rb") as file:
             content[weight.file] = file.read()
         part = content[weight.file][weight.offset :][: weight.nbytes]
         array = np.frombuffer(part, NUMPY[weight.data_type]).reshape(weight.shape).copy()
         values[weight.name] = ort.OrtValue.ortvalue_from_numpy(array)
     model = os.path.join(target.folder, "alone.onnx")
-    shutil.copyfile(os.path.join(HERE, "model.onnx"), model)
+    shutil.copyfile(given, model)
     add = {"with weights as values": ("add_external_initializers", (list(values), list(values.values())))}
     sizes = [len(part) for part in content.values()]
     in_memory = (
@@ -130,7 +149,7 @@ def weight_runs(ort, held, target, sets):
         settings = target.settings()
         for name, value in values.items():
             settings.add_initializer(name, value)
-        sharing.append(target.made(os.path.join(HERE, "model.onnx"), settings))
+        sharing.append(target.made(given, settings))
         for session in sharing:
             yield "with weights that sessions share", 0, run(ort, session, sets[0][0])
 

@@ -15,6 +15,7 @@ _GRAPH = 7  # of ModelProto
 _NODE, _INITIALIZER = 1, 5  # of GraphProto
 _OP_TYPE, _DOMAIN = 4, 7  # of NodeProto
 _DIMS, _DATA_TYPE, _FLOATS, _NAME, _RAW, _DOUBLES, _EXTERNAL = 1, 2, 4, 8, 9, 10, 13  # of TensorProto
+_OUTSIDE = b"\x70\x01"  # data_location of a TensorProto: EXTERNAL
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 
 FLOATS = {1: "<f4", 10: "<f2", 11: "<f8"}
@@ -55,6 +56,28 @@ def weight_names(model: bytes) -> list[str]:
     """Return the names of all initializers."""
     tensors = _within(_within([memoryview(model)], _GRAPH), _INITIALIZER)
     return [_header(list(_fields(tensor)))[0] for tensor in tensors]
+
+
+def with_stored_weights(model: bytes, file: str, smallest: int = 1024) -> tuple[bytes, bytes]:
+    """Return the model with its large weights in another file of that name, and the content of the file.
+
+    A weight takes ``smallest`` bytes or more, and its elements are raw or floats.
+    """
+    content = bytearray()
+
+    def move(tensor: memoryview) -> bytes:
+        parts = list(_fields(tensor))
+        own = {_RAW, _FLOATS} if _header(parts)[1] == 1 else {_RAW}
+        held = [value for number, kind, value, _ in parts if kind == _BYTES and number in own]
+        if len(held) != 1 or len(held[0]) < smallest:
+            return bytes(tensor)
+        kept = b"".join(whole for number, _, _, whole in parts if number not in own)
+        place = {"location": file, "offset": str(len(content)), "length": str(len(held[0]))}
+        content.extend(held[0])
+        return kept + b"".join(_bytes_field(_EXTERNAL, _of_entry(*pair)) for pair in place.items()) + _OUTSIDE
+
+    changed = _replaced(model, {_GRAPH: lambda graph: _replaced(graph, {_INITIALIZER: move})})
+    return changed, bytes(content)
 
 
 def with_other_weights(model: bytes) -> bytes:
@@ -150,8 +173,7 @@ def _replaced(message: bytes | memoryview, changes: dict[int, Callable[[memoryvi
     made = bytearray()
     for number, kind, value, whole in _fields(memoryview(message)):
         if kind == _BYTES and number in changes:
-            content = changes[number](value)
-            made += _of_varint(number << 3 | _BYTES) + _of_varint(len(content)) + content
+            made += _bytes_field(number, changes[number](value))
         else:
             made += whole
     return bytes(made)
@@ -190,6 +212,15 @@ def _varint(message: memoryview, at: int) -> tuple[int, int]:
         if byte < 128:  # noqa: PLR2004 - the last one
             return value, at
     raise ValueError("the model is no message of protobuf")
+
+
+def _bytes_field(number: int, content: bytes) -> bytes:
+    return _of_varint(number << 3 | _BYTES) + _of_varint(len(content)) + content
+
+
+def _of_entry(key: str, value: str) -> bytes:
+    """Return a StringStringEntryProto."""
+    return _bytes_field(1, key.encode()) + _bytes_field(2, value.encode())
 
 
 def _of_varint(value: int) -> bytes:

@@ -10,7 +10,7 @@ import pytest
 from onnx import numpy_helper
 
 from harness.agent.adapter_names import PREFIX
-from harness.agent.onnx_bytes import companions, stored_weights
+from harness.agent.onnx_bytes import companions, stored_weights, with_stored_weights
 from harness.core.value import Tensor, Value, from_wire, tensor
 from tests.kit import parse
 
@@ -58,6 +58,17 @@ def test_weights_that_are_the_same_in_reverse_are_faded() -> None:
     (other,) = companions(model.SerializeToString()).values()
     (weights,) = onnx.load_from_string(other).graph.initializer
     assert numpy_helper.to_array(weights).tolist() == [[0.875] * 2] * 2
+
+
+def test_weights_are_moved_into_a_file(tmp_path: Path) -> None:
+    content = Path(product(tmp_path)).read_bytes()
+    moved, weights = with_stored_weights(content, "moved.bin", smallest=64)
+    (tmp_path / "moved.onnx").write_bytes(moved)
+    (tmp_path / "moved.bin").write_bytes(weights)
+    assert len(stored_weights(moved)) == 1
+    (one,) = onnx.load(tmp_path / "moved.onnx").graph.initializer
+    assert np.array_equal(numpy_helper.to_array(one), WEIGHTS)
+    assert with_stored_weights(content, "moved.bin") == (content, b"")  # too small
 
 
 def test_weights_in_files_are_found(tmp_path: Path) -> None:

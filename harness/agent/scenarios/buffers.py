@@ -23,7 +23,7 @@ PATTERN = 0x5A
 """Each byte of a buffer before a run: a large number in every float type, and far from zero in the others."""
 
 GUARD, GUARD_BYTE = 256, 0xC3
-"""Bytes before and after a buffer in the CPU's memory: how many, for what kernels align to, and each of them."""
+"""Bytes before and after a buffer in the CPU's memory: as many as kernels align to, and each of them."""
 
 _COPIED = (1, 6, 9, 33)
 """Elements of float32 that are copied to a device and back: sizes that are no multiple of 16 or 32 bytes."""

@@ -84,7 +84,9 @@ def play(job_run: JobRun) -> None:
         for source, sink, embedded in _WAYS:
             words = "from %s to %s, embed_mode %d" % (source, sink, embedded)
             installed = os.path.join(scratch, "%d" % len(told.get("ways", ())), "installed")
-            figures = _compile(job_run, installed, source, sink, embedded=embedded, words=words)
+            figures = _compile(
+                job_run, installed, source, sink, embedded=embedded, words=words, first=not told
+            )
             path = os.path.join(installed, _COMPILED)
             if not contexts_in(path):
                 raise nothing_compiled(job_run)
@@ -105,7 +107,7 @@ def play(job_run: JobRun) -> None:
 
 
 def _compile(
-    job_run: JobRun, folder: str, source: str, sink: str, *, embedded: bool, words: str
+    job_run: JobRun, folder: str, source: str, sink: str, *, embedded: bool, words: str, first: bool
 ) -> dict[str, Any]:
     """Compile a copy of the model beside ``folder``, move the result into it, and delete the copy.
 
@@ -127,7 +129,7 @@ def _compile(
         compiler = job_run.target.ort.ModelCompiler(settings, given, embed_compiled_data_into_model=embedded)
         _write(compiler, sink, path)
     except Exception as error:
-        if "ways" not in job_run.facts and sink == "file" and source == "file" and not embedded:
+        if first:
             raise UnsupportedError("the provider compiles no model: %s" % clean(error)) from error
         raise CompiledModelError("compiling %s: %s" % (words, clean(error))) from error
     figures = {
@@ -138,7 +140,6 @@ def _compile(
     }
     shutil.move(os.path.dirname(path), folder)
     shutil.rmtree(work)
-    job_run.facts.setdefault("ways", [])
     files = (os.path.join(folder, name) for name in os.listdir(folder))
     return {**figures, "compiled_bytes": sum(map(os.path.getsize, files))}
 
@@ -165,6 +166,7 @@ def _load(job_run: JobRun, furthest: Furthest, path: str, words: str, **fields: 
     """
     result = serve_afresh(job_run.target, _job(job_run, path, **fields), job_run.enter)
     if result["status"] != "ok":
+        job_run.enter(result["phase"])  # where it failed, and not where its process ended
         message = clean(result["message"])
         raise CompiledModelError("compiled %s, moved, loaded by a fresh process: %s" % (words, message))
     for index, outputs in enumerate(result["outputs"]):
