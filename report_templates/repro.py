@@ -18,6 +18,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from repro_scenarios import (
+    adapter_runs,
+    behind_another,
+    beside_others,
+    buffer_runs,
+    compiled_runs,
+    weight_runs,
+)
 from repro_session import CPU, Target, run, start
 from repro_values import compare, feeds, read
 
@@ -208,7 +216,8 @@ def concurrent_runs(ort, session, sets, manifest):
 
 
 def interleaved_runs(ort, held, target, sets):
-    """Open three sessions, run all in turns, and close them one by one."""
+    """Open three sessions, run all in turns, and close them one by one; then run beside other models."""
+    yield from behind_another(ort, held, target, sets)
     while len(held) < SESSIONS:
         held.append(target.session("model.onnx"))
     while True:
@@ -216,9 +225,11 @@ def interleaved_runs(ort, held, target, sets):
             for number, (inputs, _) in enumerate(sets):
                 yield f"session {at + 1} of {len(held)}", number, run(ort, session, inputs)
         if len(held) == 1:
-            return
+            break
         session = None  # the last name of the one that is closed
         held.pop(1 if len(held) == SESSIONS else 0)
+    session = None
+    yield from beside_others(ort, held, target, sets)
 
 
 def separate_runs(ort, held, _, sets):
@@ -308,6 +319,10 @@ OTHER_RUNS = {
     "interleaved": interleaved_runs,
     "separate_outputs": separate_runs,
     "async_runs": runs_in_flight,
+    "buffers": buffer_runs,
+    "initializers": weight_runs,
+    "adapters": adapter_runs,
+    "compile": compiled_runs,
 }
 
 

@@ -33,13 +33,15 @@ class FreshProcessError(Exception):
     """The fresh process did not serve although it did not crash."""
 
 
-def serve_afresh(target: SessionTarget, job: dict[str, Any], enter: Callable[[str], None]) -> dict[str, Any]:
+def serve_afresh(
+    target: SessionTarget, job: dict[str, Any], enter: Callable[[str], None], *, dies_with_it: bool = True
+) -> dict[str, Any]:
     """Let a fresh process serve a job for a model in a file; ``enter`` reports its phases.
 
     The result has the data of large outputs.
 
     Raises:
-        FreshProcessError: It gave no result.
+        FreshProcessError: It gave no result; also if it crashes, unless this process ``dies_with_it``.
         UnsupportedError: This Python cannot start another.
     """
     with scratch_folder() as folder, fresh_python(_START) as fresh:
@@ -48,6 +50,8 @@ def serve_afresh(target: SessionTarget, job: dict[str, Any], enter: Callable[[st
         except (OSError, EOFError):
             code = fresh.process.wait()
             os.write(2, fresh.printed())
+            if code and not dies_with_it:
+                raise FreshProcessError("the process died: %s" % _end_in_words(code)) from None
             if code:
                 _die_as(code)
             raise FreshProcessError("the fresh process ended without a message") from None
@@ -127,6 +131,12 @@ def _exchange(
             return result
         else:
             raise FreshProcessError("a fresh process cannot use the target: %s: %s" % tuple(rest[:2]))
+
+
+def _end_in_words(code: int) -> str:
+    with contextlib.suppress(ValueError):
+        return signal.Signals(-code).name
+    return "exit code %d" % code
 
 
 def _die_as(code: int) -> None:

@@ -22,6 +22,8 @@ _PROBE_MODEL = bytes.fromhex(
     "620f0a0179120a0a08080112040a02080442040a00100d"
 )
 CPU = "CPUExecutionProvider"
+FOLDER_KEY = "session.model_external_initializers_file_folder_path"
+"""The folder of external weights; without a model's path, onnxruntime (from 1.21 on) cannot derive it."""
 _PROBE_INPUT = (-2.0, -0.5, 0.5, 3.0)  # exact at every precision that a provider may use
 
 
@@ -193,6 +195,15 @@ class SessionTarget:
         if missing:
             raise FallbackError("onnxruntime made the session without %s" % ", ".join(missing))
         return session
+
+    def compiling(self, job: dict[str, Any]) -> Any:
+        """Return the session options for onnxruntime's ``ModelCompiler``, which name the provider."""
+        settings = self.settings(job)
+        if self.devices:
+            settings.add_provider_for_devices(self.devices, self.options)
+        else:
+            settings.add_provider(self.chain[0], self.options)
+        return settings
 
     def settings(self, job: dict[str, Any]) -> Any:
         """Return the session options that a job asks for."""

@@ -3,6 +3,7 @@
 // Scenarios that neither of them plays.
 const SCENARIOS = {
   concurrent: 'the JavaScript API runs one session at a time, on one thread',
+  compile: "onnxruntime's JavaScript API has no ModelCompiler",
   ep_context: 'the JavaScript agent starts no second process to load what was compiled',
   interleaved: 'written for Python; sessions of a JavaScript agent are made one after the other',
   async_runs: 'the JavaScript API runs one session at a time, on one thread',
@@ -10,6 +11,9 @@ const SCENARIOS = {
   separate_outputs: 'written for Python',
   dynamic_options: 'the JavaScript API sets no option of a provider in an open session',
   terminate: 'the JavaScript API has no way to end a run that goes on',
+  buffers: 'the JavaScript agent binds no buffers of its own',
+  initializers: "onnxruntime's JavaScript API takes no weights from memory but whole files",
+  adapters: "onnxruntime's JavaScript API has no adapters",
   generate: 'the ways to generate text are written for Python',
 };
 

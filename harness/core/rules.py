@@ -222,6 +222,8 @@ def wrong_values(judging: Judging) -> Ruling | None:
         return None
     verdict, why = judging.fault
     why = "; ".join(filter(None, (where(judging.facts.generation), why)))
+    if only := judging.facts.scenario.get("only"):  # a scenario compares with a plain run of the same session
+        why = f"only {only}: {why}"
     if judging.resolution is not None:
         return Ruling(verdict, f"{judging.resolution.reason}; the golden is disputed: {judging.dispute}")
     if judging.golden_check.disputed:

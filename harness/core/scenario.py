@@ -91,7 +91,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "interleaved": Scenario(
         surface="several sessions at once",
-        meaning="three sessions are open at once, run in turns, and are closed one by one",
+        meaning="sessions of the model and of others like it are open at once, and run in turns",
         measurable=False,
         repeatable=False,
     ),
@@ -102,6 +102,7 @@ SCENARIOS: dict[str, Scenario] = {
         repeatable=False,
     ),
     "lifecycle": Scenario(
+        surface="register and unregister a library",
         meaning="the plugin library is registered, used and unregistered, again and again",
         measurable=False,
         repeatable=False,
@@ -114,13 +115,45 @@ SCENARIOS: dict[str, Scenario] = {
         repeatable=False,
     ),
     "terminate": Scenario(
+        surface="RunOptions.terminate",
         meaning="a run is told to end in the middle, and then the session runs again",
         own_case=True,
         measurable=False,
         repeatable=False,
     ),
     DYNAMIC_OPTIONS: Scenario(
-        meaning="options of the provider change while the session is open", measurable=False, repeatable=False
+        surface="set_ep_dynamic_options",
+        meaning="options of the provider change while the session is open",
+        measurable=False,
+        repeatable=False,
+    ),
+    "batch_slots": Scenario(
+        surface="run with a batch",
+        meaning="a batch of different slots, each slot by itself, and the slots in reverse order",
+        other_data=True,
+        tries_shapes=True,
+        repeatable=False,
+        module="dynamic_shapes",
+    ),
+    "buffers": Scenario(
+        surface="buffers of the caller",
+        meaning="outputs go into buffers of the caller, which hold a pattern or another model's outputs",
+        measurable=False,
+        repeatable=False,
+    ),
+    "initializers": Scenario(
+        surface="add_initializer, add_external_initializers",
+        meaning="weights come from memory, the file is absent or other, sessions share them",
+        own_case=True,
+        measurable=False,
+        repeatable=False,
+    ),
+    "adapters": Scenario(
+        surface="LoraAdapter",
+        meaning="LoRA adapters: none, one, another, none again, two at once",
+        other_data=True,
+        measurable=False,
+        repeatable=False,
     ),
     "free_dimensions": Scenario(
         surface="add_free_dimension_override_by_name",
@@ -142,6 +175,12 @@ SCENARIOS: dict[str, Scenario] = {
         surface="InferenceSession of bytes",
         meaning="the model is loaded from memory, not from its path",
         swaps_inputs=True,
+    ),
+    "compile": Scenario(
+        surface="ModelCompiler",
+        meaning="ModelCompiler from and to everything; fresh processes load and run the results elsewhere",
+        measurable=False,
+        repeatable=False,
     ),
     "external_data": Scenario(
         surface="external initializers",

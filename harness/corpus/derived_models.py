@@ -22,7 +22,16 @@ MODEL_FILE = "model.onnx"
 LOOPED_FOLDER = "looped"
 """Folder of the cache with models in a loop."""
 
-_PRUNED = ("external-data", "float64", LOOPED_FOLDER, COPIES_FOLDER, "precision", "revealed", "zeroed")
+_PRUNED = (
+    "external-data",
+    "float64",
+    LOOPED_FOLDER,
+    COPIES_FOLDER,
+    "lora",
+    "precision",
+    "revealed",
+    "zeroed",
+)
 """Folders of the cache with models that can be made again at any time."""
 
 

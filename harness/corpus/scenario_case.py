@@ -12,8 +12,12 @@ from harness.corpus.data_sets import DataSet, hash_data_set
 from harness.corpus.external_copy import SMALLEST, external_copy
 from harness.corpus.generation_case import data_sets_of, generation_of
 from harness.corpus.looped_copy import looped_copy
-from harness.corpus.shapes import GIVEN, empty_batch, other_shapes
+from harness.corpus.lora_copy import lora_copy
+from harness.corpus.shapes import GIVEN, batch_slots, empty_batch, other_shapes
 from harness.corpus.symbolic_sizes import fixed_sizes
+
+MOST_WEIGHTS = 1 << 30
+"""Bytes of weights up to which the scenario ``initializers`` holds several copies of them in memory."""
 
 
 class Inapplicable(msgspec.Struct, frozen=True):
@@ -36,6 +40,8 @@ def scenario_case(
     """
     if scenario == "dynamic_shapes":
         return _dynamic(case, refused or {})
+    if scenario == "batch_slots":
+        return _slots(case, refused or {})
     if scenario == "generate":
         return _generating(case, text or TextSettings())
     own = _OWN_CASES.get(scenario)
@@ -55,6 +61,17 @@ def _generating(case: Case, text: TextSettings) -> Case | Inapplicable:
     return _with_data(case, "generate", data_sets_of(case, generation, text))
 
 
+def _slots(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:
+    data_sets = batch_slots(case)
+    if not data_sets:
+        return Inapplicable("no input has a batch")
+    left = tuple(one for one in data_sets if one.name not in refused)
+    if all(data_set.name == GIVEN for data_set in left):
+        why = "; ".join(refused.values())
+        return Inapplicable(f"the CPU EP runs no other batch than the given one: {why}")
+    return _with_data(case, "batch_slots", left)
+
+
 def _with_external_data(case: Case) -> Case | Inapplicable:
     return external_copy(case) or Inapplicable(f"no weight of the model takes {SMALLEST} bytes or more")
 
@@ -62,6 +79,19 @@ def _with_external_data(case: Case) -> Case | Inapplicable:
 def _in_loop(case: Case) -> Case | Inapplicable:
     made = looped_copy(case)
     return Inapplicable(made) if isinstance(made, str) else made
+
+
+def _with_adapters(case: Case) -> Case | Inapplicable:
+    return lora_copy(case) or Inapplicable(
+        "it has fewer than two products (MatMul) with a matrix of float32 weights inside the model"
+    )
+
+
+def _with_weights_in_memory(case: Case) -> Case | Inapplicable:
+    copy = _with_external_data(case)
+    if isinstance(copy, Case) and sum(path.stat().st_size for path in copy.external) > MOST_WEIGHTS:
+        return Inapplicable(f"its weights take more than {MOST_WEIGHTS >> 20} MiB")
+    return copy
 
 
 def _with_several_outputs(case: Case) -> Case | Inapplicable:
@@ -105,6 +135,8 @@ _OWN_CASES: dict[str, Callable[[Case], Case | Inapplicable]] = {
     "external_data": _with_external_data,
     "free_dimensions": _with_sizes,
     "terminate": _in_loop,
+    "initializers": _with_weights_in_memory,
     "separate_outputs": _with_several_outputs,
+    "adapters": _with_adapters,
     "zero_size": _empty_batch,
 }

@@ -64,6 +64,77 @@ def empty_batch(case: Case) -> tuple[DataSet, ...]:
     return _resized(given, case.ports, sizes, {batch: 0}), msgspec.structs.replace(given, name=GIVEN)
 
 
+SLOTS = 3
+"""Slots of the batch in ``batch_slots``: two would not show which of the others disturbs one."""
+
+
+def batch_slots(case: Case) -> tuple[DataSet, ...]:
+    """Return the given data, a batch of different slots, the slots in reverse order, and each by itself.
+
+    A model whose inputs all begin with a dimension of one fixed size cannot run a slot by itself.
+
+    Returns:
+        Return no data sets if no input has a batch.
+    """
+    given = msgspec.structs.replace(case.data_sets[0], name=GIVEN)
+    sizes = _sizes(case.ports, given)
+    batch = _batch(case.ports, sizes)
+    if batch is None or computed(batch, sizes) == sizes[batch]:  # free symbols have no value of others
+        turned = _turned(given, None, case.ports)
+        return (given, turned) if turned is not None else ()
+    whole = _resized(given, case.ports, sizes, {batch: SLOTS})
+    whole = msgspec.structs.replace(whole, name=f"{SLOTS} slots")
+    turned = _turned(whole, batch, case.ports)
+    alone = (_slot(whole, batch, case.ports, at) for at in range(SLOTS))
+    return tuple(one for one in (given, whole, turned, *alone) if one is not None)
+
+
+def _turned(whole: DataSet, batch: str | None, ports: tuple[Port, ...]) -> DataSet | None:
+    """Return a batch with its slots in reverse order; None if it has fewer than two."""
+    axes = _batch_axes(whole, batch, ports)
+    if not axes or (batch is None and not _is_fixed_batch(whole, axes)):
+        return None
+    inputs = []
+    for name, value in whole.inputs:
+        if isinstance(value, Tensor) and name in axes:
+            array = np.ascontiguousarray(np.flip(value.array, axes[name]))
+            value = Tensor(dtype=value.dtype, array=array)  # noqa: PLW2901 - the same input in another order
+        inputs.append((name, value))
+    return DataSet(name="slots in reverse order", inputs=tuple(inputs))
+
+
+def _slot(whole: DataSet, batch: str, ports: tuple[Port, ...], at: int) -> DataSet:
+    """Return one slot of a batch as a batch of its own."""
+    axes = _batch_axes(whole, batch, ports)
+    inputs = []
+    for name, value in whole.inputs:
+        if isinstance(value, Tensor) and name in axes:
+            array = np.ascontiguousarray(value.array.take([at], axes[name]))
+            value = Tensor(dtype=value.dtype, array=array)  # noqa: PLW2901 - the same input, a part of it
+        inputs.append((name, value))
+    return DataSet(name=f"slot {at} alone", inputs=tuple(inputs))
+
+
+def _batch_axes(whole: DataSet, batch: str | None, ports: tuple[Port, ...]) -> dict[str, int]:
+    """Return input -> the axis of the batch; the first axis of each tensor if no symbol has it."""
+    values = dict(whole.inputs)
+    if batch is None:
+        return {name: 0 for name, value in values.items() if isinstance(value, Tensor) and value.array.ndim}
+    return {
+        port.name: axis
+        for port in ports
+        for axis, (symbol, _) in _dimensions(port, values.get(port.name)).items()
+        if symbol == batch
+    }
+
+
+def _is_fixed_batch(whole: DataSet, axes: dict[str, int]) -> bool:
+    """Return whether all inputs begin with the same size, two or more: a batch, as far as shapes show."""
+    shapes = [value.array.shape for _, value in whole.inputs if isinstance(value, Tensor)]
+    first = {shape[0] for shape in shapes if len(shape) > 1}
+    return len(axes) == len(shapes) == len(whole.inputs) and len(first) == 1 and min(first) > 1
+
+
 def _sizes(ports: tuple[Port, ...], given: DataSet) -> _Sizes:
     """Return the size of each symbol in a data set; symbols with several sizes, or size 0, are left out."""
     sizes: _Sizes = {}

@@ -21,6 +21,12 @@ _PHASES = {"create": 8, "run": 32, "teardown": 8}
 _ORDERS = 4
 """Orders of steps of the scenario ``lifecycle``, one of them in rounds."""
 
+SCENARIO_SESSIONS = 32
+"""Further sessions of a scenario: beside others, from memory, and in fresh processes."""
+
+SCENARIO_RUNS = 32
+"""Further runs of each data set in a scenario: in each of its sessions, while others are closed."""
+
 _TWICE = 2
 """Factor for an agent that reports before and after, or that runs everything again in a fresh process."""
 
@@ -75,6 +81,9 @@ def _asked(job: Mapping[str, Any]) -> tuple[int, int]:
     """Return how many sessions and runs a job asks for."""
     data_sets = len(job["data_sets"])
     sessions, runs = 1, 2 * data_sets  # dynamic_shapes runs each data set twice
+    if "scenario" in job:
+        sessions += SCENARIO_SESSIONS
+        runs += SCENARIO_RUNS * data_sets
     if repeat := job.get("repeat"):
         sessions += repeat["sessions"]
         runs += repeat["sessions"] * repeat["runs"]

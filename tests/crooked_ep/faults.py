@@ -11,6 +11,16 @@ _ENTRY = re.compile(
 
 PROCESS_LIVES = {"KERNEL", "OUTPUT", "CAPABILITY"}
 """Where faults of many models can be shown by one process."""
+SHOWN_BY = {
+    "INTERLEAVED": "interleaved",
+    "BATCH_SLOTS": "batch_slots",
+    "BUFFERS": "buffers",
+    "INITIALIZERS": "initializers",
+    "ADAPTERS": "adapters",
+    "MODEL_COMPILER": "compile",
+    "NPU_BUFFERS": "buffers",
+}
+"""Place of a fault that one scenario alone shows -> the scenario."""
 BEFORE_SESSIONS = {"LOAD", "REGISTER", "DEVICES"}
 SCENARIOS = {"TERMINATE": "terminate", "DYNAMIC_OPTIONS": "dynamic_options"}
 """Place -> the scenario that shows the fault."""
@@ -44,7 +54,12 @@ class Planted(NamedTuple):
 
 def faults() -> tuple[Planted, ...]:
     """Return the faults that a run of all shows, in the order of the table."""
-    return tuple(fault for fault in every_fault() if fault.told)
+    return tuple(fault for fault in every_fault() if fault.told and fault.place not in SHOWN_BY)
+
+
+def scenario_faults() -> tuple[Planted, ...]:
+    """Return the faults that one scenario alone shows."""
+    return tuple(fault for fault in every_fault() if fault.place in SHOWN_BY)
 
 
 def every_fault() -> tuple[Planted, ...]:

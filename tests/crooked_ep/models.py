@@ -77,6 +77,20 @@ def small_models() -> dict[str, Small]:
             "y = Gemm<transB=1, beta=0.5>(a, b, c)",
             (*pair, draw(4)),
         ),
+        "matmul_constant": Small(
+            "float[4,4] a", "float[4,4] y", "y = MatMul(a, w)", pair[:1], constants=_weights("w", draw(4, 4))
+        ),
+        "matmul_weights": Small(  # enough bytes to lie in a file beside the model
+            "float[4,16] a", "float[4,16] y", "y = MatMul(a, w)", (draw(4, 16),), _weights("w", draw(16, 16))
+        ),
+        "lora": Small(
+            "float[4,4] a",
+            "float[4,4] y",
+            "b = MatMul(a, v)\ny = MatMul(b, w)",
+            pair[1:],
+            constants=f"{_weights('v', draw(4, 4))}, {_weights('w', draw(4, 4))}",
+        ),
+        "batch": Small("float[N,6] a", "float[N,6] y", "y = Add(a, a)", (draw(1, 6),)),
         "relu": Small(*one, "y = Relu(a)", (steps,)),
         "relu_nan": Small(*one, "y = Relu(a)", (nan,)),
         "softmax_axis": Small(*one, "y = Softmax<axis=0>(a)", (steps,)),
@@ -140,6 +154,12 @@ def small_models() -> dict[str, Small]:
         "tanh": Small(*one, "y = Tanh(a)", (steps * 2,)),
         "exp": Small(*one, "y = Exp(a)", (steps * 60,)),
     }
+
+
+def _weights(name: str, values: Array) -> str:
+    """Return the declaration of weights in ONNX's text form."""
+    shape = ",".join(map(str, values.shape))
+    return f"float[{shape}] {name} = {{{', '.join(map(str, values.ravel().tolist()))}}}"
 
 
 def write_model(folder: Path, small: Small, graph: str) -> None:

@@ -11,7 +11,7 @@ from harness.agent.difference import difference
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
 from harness.agent.safe_text import clean
-from harness.agent.target_errors import UnsupportedError
+from harness.agent.target_errors import ApiMissingError, UnsupportedError
 
 _UNKNOWN = "ep.dynamic.ep_harness_unknown"
 """A key that no provider has."""
@@ -39,7 +39,7 @@ def play(job_run: JobRun) -> None:
     job_run.create()
     if not hasattr(job_run.session, "set_ep_dynamic_options"):
         version = clean(job_run.target.ort.__version__)
-        raise UnsupportedError("onnxruntime %s for Python has no set_ep_dynamic_options" % version)
+        raise ApiMissingError("onnxruntime %s for Python has no set_ep_dynamic_options" % version)
     pairs = [job_run.run(inputs) for inputs in job_run.job["data_sets"]]
     worst: list[tuple[float, list[Any]]] = [(0.0, outputs) for _, outputs in pairs]
     job_run.facts["set"] = told = []

@@ -6,19 +6,16 @@ onnxruntime's EP context design describes it. A provider that compiles nothing w
 
 from __future__ import annotations
 
-import mmap
 import os
 from typing import Any
 
+from harness.agent.compiled_model import contexts_in, nothing_compiled
 from harness.agent.difference import difference
 from harness.agent.fresh_process import serve_afresh
 from harness.agent.job_run import JobRun
-from harness.agent.plain import conclude
 from harness.agent.safe_text import clean
 from harness.agent.system import scratch_folder
 from harness.agent.target_errors import UnsupportedError
-
-_OP_TYPE = b"EPContext"
 
 
 def play(job_run: JobRun) -> None:
@@ -69,21 +66,8 @@ def _compile_to(job_run: JobRun, path: str) -> list[list[Any]]:
         raise UnsupportedError("the provider compiles no EP context: %s" % clean(error)) from error
     outputs = [job_run.run(inputs)[1] for inputs in job_run.job["data_sets"]]
     job_run.adjust = lambda _: None
-    if not _has_context(path):
-        conclude(job_run)
-        placed = job_run.result["placement"]
-        raise UnsupportedError(
-            "no EPContext node was written: the provider runs %d of %d nodes, and compiles none"
-            % (placed["ep_nodes"], placed["ep_nodes"] + placed["cpu_nodes"])
-        )
+    if not contexts_in(path):
+        raise nothing_compiled(job_run)
     job_run.enter("teardown")
     job_run.close()
     return outputs
-
-
-def _has_context(path: str) -> bool:
-    try:
-        with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return content.find(_OP_TYPE) >= 0
-    except (OSError, ValueError):  # ValueError: it is empty
-        return False

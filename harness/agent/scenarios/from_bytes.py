@@ -7,10 +7,8 @@ import os
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude, run_data_sets
 from harness.agent.safe_text import clean
+from harness.agent.session_target import FOLDER_KEY
 from harness.agent.target_errors import ApiMissingError
-
-_FOLDER_KEY = "session.model_external_initializers_file_folder_path"
-"""The folder of external weights; without a path, onnxruntime cannot derive it."""
 
 _FOLDER_SINCE = (1, 21)
 """The first onnxruntime that reads this key."""
@@ -27,7 +25,7 @@ def play(job_run: JobRun) -> None:
         with open(path, "rb") as file:
             job_run.model = file.read()
         folder = os.path.dirname(os.path.abspath(path))
-        job_run.adjust = lambda settings: settings.add_session_config_entry(_FOLDER_KEY, folder)
+        job_run.adjust = lambda settings: settings.add_session_config_entry(FOLDER_KEY, folder)
     job_run.facts["model_bytes"] = len(job_run.model)
     try:
         job_run.create()

@@ -82,6 +82,12 @@ def _repeat(job_run: JobRun, bound: Bound, first: list[Any]) -> None:
     tally.report(job_run)
 
 
+def is_host(memory: str) -> bool:
+    """Return whether memory of this name is the CPU's."""
+    memory = memory.lower()
+    return memory.startswith(HOST) or memory.endswith(("pinned", HOST))
+
+
 class Bound:
     """A session's inputs and outputs, bound in the memory that the session reports for them.
 
@@ -96,6 +102,7 @@ class Bound:
             # A tensor of texts can be bound, but reading it crashes onnxruntime 1.31.
             if not kind.startswith("tensor(") or kind == "tensor(string)":
                 raise _not_bindable(kind, "output", name)
+        self.device = device
         self.binding: Any = None
         self.reason = ""
         """Why a value that could be on a device is not."""
@@ -114,8 +121,7 @@ class Bound:
         infos = (*self.session.get_input_memory_infos(), *self.session.get_output_memory_infos())
         places = {}
         for port, info in zip(ports, infos):
-            memory = info.name.lower()
-            on_host = memory.startswith(HOST) or memory.endswith(("pinned", HOST))
+            on_host = is_host(info.name)
             places[port.name] = HOST if on_host else device
             if not on_host and device == HOST:
                 self.reason = "onnxruntime's Python API has no name for the memory %r" % clean(info.name, 60)

@@ -17,7 +17,7 @@ from harness.agent.lifecycle_process import ORDERS, SERVE_LIFECYCLE
 from harness.agent.plain import conclude
 from harness.agent.safe_text import clean
 from harness.agent.system import scratch_folder
-from harness.agent.target_errors import UnsupportedError
+from harness.agent.target_errors import ApiMissingError, UnsupportedError
 from harness.agent.tensor_files import TensorFiles
 
 _PHASES = {
@@ -50,7 +50,7 @@ def play(job_run: JobRun) -> None:
     if not target.registered:
         raise UnsupportedError("the provider is a part of onnxruntime, not a library that is registered")
     if not hasattr(target.ort, "unregister_execution_provider_library"):
-        raise UnsupportedError("onnxruntime %s unregisters no libraries" % target.ort.__version__)
+        raise ApiMissingError("onnxruntime %s unregisters no libraries" % target.ort.__version__)
     rounds = job_run.job["scenario_settings"]["rounds"]
     facts.update(rounds=0, steps=[])
     worst: list[Any] = []

@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from harness import __version__
+from harness.agent import onnx_bytes
 from harness.annex.triage.bundle_environment import fault_environment_of, target_with_options
 from harness.annex.triage.bundle_model import BundleContents, ModelSource, PrecedingModel, write_bundle_model
 from harness.annex.triage.bundle_values import write_set, write_values
@@ -43,8 +44,11 @@ from harness.plan.tolerance_entry import ToleranceEntry
 
 __all__ = ["BundleContents", "ModelSource", "PrecedingModel", "write_bundle"]
 
-SCRIPTS = ("repro.py", "repro_session.py", "repro_values.py")
+SCRIPTS = ("repro.py", "repro_scenarios.py", "repro_session.py", "repro_values.py")
 """Files of ``report_templates`` that every bundle gets unchanged."""
+
+_ONNX_BYTES = "repro_onnx.py"
+"""What makes models beside a model from its bytes, in the agent as in a bundle."""
 
 _REPORT, _PRINTED = "REPORT.md", "printed.txt"
 
@@ -118,6 +122,7 @@ def _fill(folder: Path, contents: BundleContents) -> None:
         (folder / _PRINTED).write_text(scrub(contents.printed), encoding="utf-8", newline="\n")
     for script in SCRIPTS:
         shutil.copyfile(data_root() / "report_templates" / script, folder / script)
+    shutil.copyfile(str(onnx_bytes.__file__), folder / _ONNX_BYTES)
     manifest = _manifest(contents, scrub, sets, found, tuple(preceding))
     report = "".join(f"{line}\n" for line in report_lines(contents, manifest, model, scrub))
     (folder / _REPORT).write_text(report, encoding="utf-8", newline="\n")

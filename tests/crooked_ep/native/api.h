@@ -80,6 +80,7 @@ PLACE(317, const function *, GetEpApi, void);
 PLACE(318, OrtStatus *, GetTensorSizeInBytes, const OrtValue *, size_t *);
 PLACE(320, OrtStatus *, CreateMemoryInfo_V2, const char *name, int device_type, uint32_t vendor, int32_t device,
       int memory_type, size_t alignment, int allocator_type, OrtMemoryInfo **);
+PLACE(331, OrtStatus *, ValueInfo_IsConstantInitializer, const OrtValueInfo *, bool *);
 PLACE(333, OrtStatus *, Graph_GetName, const OrtGraph *, const char **);
 PLACE(334, OrtStatus *, Graph_GetModelPath, const OrtGraph *, const char **);
 PLACE(344, OrtStatus *, Graph_GetNumNodes, const OrtGraph *, size_t *);

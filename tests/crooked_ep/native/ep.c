@@ -9,6 +9,7 @@
 #include "kernels.h"
 #include "loop.h"
 #include "memory.h"
+#include "scenario_faults.h"
 
 struct ep {
     OrtEp table; /* first: onnxruntime's pointer is also ours */
@@ -24,6 +25,7 @@ struct ep {
 /* A compiled node. */
 struct compiled {
     OrtNodeComputeInfo table;
+    struct for_scenario scenario;
     const struct ep *ep;
     struct node node;
     bool from_context; /* it was read from a compiled model */
@@ -107,7 +109,10 @@ bool make_output(struct call *call, enum element type, int rank, const int64_t *
     OrtStatus *status = ORT(KernelContext_GetOutput)(call->context, 0, dims, (size_t)rank, &value);
     if (!status && !value) return false; /* no other node reads it */
     if (!status) status = describe(value, &call->out);
-    if (!status && call->out.type == type) return true;
+    if (!status && call->out.type == type) {
+        if (call->out.count && is_float(type)) call->last_before = number(&call->out, call->out.count - 1);
+        return true;
+    }
     if (status) ORT(ReleaseStatus)(status);
     call->error = "no output can be made";
     return false;
@@ -189,9 +194,11 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     compiled->runs++;
     count_node();
     spoil_inputs(compiled, &call);
-    compiled->node.operator->compute(&call);
+    before_computing(&compiled->scenario, &call, compiled->runs == 1);
+    operator_for(&call)->compute(&call);
     if (call.error) return invalid(call.error);
     spoil_output(compiled, &call);
+    after_computing(&call);
     return act_with_add(compiled->ep, RUN_END);
 }
 
@@ -212,6 +219,7 @@ static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNod
     if (is_context(node)) status = load_one(ep, graph, node, compiled);
     else if (!read_node(node, &compiled->node)) status = invalid("crooked: not a node that was claimed");
     if (status) return status;
+    compiled->scenario.model_path = path_of(graph);
     status = ORT(Node_GetNumInputs)(fused, &count);
     if (!status && count > MOST_INPUTS) status = invalid("crooked: too many inputs");
     if (!status) status = ORT(Node_GetInputs)(fused, inputs, count);
@@ -257,6 +265,7 @@ static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos,
     for (size_t i = 0; i < count; i++) {
         struct compiled *compiled = (struct compiled *)infos[i];
         if (!compiled) continue;
+        forget(&compiled->scenario);
         free(compiled->first_output.data);
         free(compiled->first_input.data);
         free(compiled);

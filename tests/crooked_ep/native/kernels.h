@@ -12,6 +12,7 @@ struct call {
     enum fault fault;
     struct tensor in[MOST_INPUTS];
     struct tensor out;
+    double last_before; /* the last element of the output's buffer before it is written */
     OrtKernelContext *context;
     const char *error; /* what is wrong with the inputs, if anything */
 };

@@ -71,7 +71,9 @@ bool read_node(const OrtNode *from, struct node *node) {
     if (!done(ORT(Node_GetInputs)(from, inputs, input_count)) || !done(ORT(Node_GetOutputs)(from, outputs, 1))) return false;
     node->inputs = (int)input_count;
     for (int i = 0; i < node->inputs; i++)
-        if (!read_value(inputs[i], &node->types[i], &node->ranks[i], node->names[i])) return false;
+        if (!read_value(inputs[i], &node->types[i], &node->ranks[i], node->names[i]) ||
+            (*node->names[i] && !done(ORT(ValueInfo_IsConstantInitializer)(inputs[i], &node->constant[i]))))
+            return false;
     if (!read_value(outputs[0], &node->output_type, &unused_rank, unused_name)) return false;
 
     int64_t none = INT64_MIN;
