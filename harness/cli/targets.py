@@ -128,7 +128,7 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
             yield _API.format(
                 scenarios=toml(list(SCENARIOS)),
                 shapes=toml(_SHAPES),
-                others=toml(name for name in SCENARIOS if name not in (PLAIN, *_SHAPES)),
+                others=toml(name for name in SCENARIOS if name not in (PLAIN, "batch_slots", *_SHAPES)),
                 no_text=toml(name for name in SCENARIOS if name != GENERATE),
             )
             return
