@@ -129,7 +129,8 @@ def _other_values(kind: str) -> Callable[[memoryview], bytes]:
 
 def _header(parts: list[tuple[int, int, Any, Any]]) -> tuple[str, int, list[int]]:
     """Return name, element type and shape of a tensor."""
-    name, data_type, shape = "", 0, []
+    name, data_type = "", 0
+    shape: list[int] = []
     for number, kind, value, _ in parts:
         if number == _NAME:
             name = bytes(value).decode("utf-8", "replace")

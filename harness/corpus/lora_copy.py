@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from harness.core.value import NamedValues, tensor
+from harness.core.value import NamedValues, Tensor, tensor
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived_models import MODEL_FILE, derive, digest_of
@@ -65,6 +65,7 @@ def lora_copy(case: Case) -> Case | None:
     ports = [
         Port(name=name, type=ValueType(kind="tensor", dtype="float32", shape=value.array.shape))
         for name, value in (*one, *other)
+        if isinstance(value, Tensor)
     ]
     return msgspec.structs.replace(
         case,
