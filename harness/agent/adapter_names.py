@@ -1,9 +1,12 @@
 """Names of the inputs that LoRA adapters feed, in a model that the harness has given such inputs."""
 
-PREFIX = "ep_harness.lora."
-"""The number of the adapter follows, a dot, and the matrix: ``A`` or ``B``."""
+ADAPTER_PREFIX = "ep_harness.lora."
+"""The number of the adapter follows, a dot, and the matrix: ``A`` or ``B``.
+
+``harness.corpus.lora_copy``, which makes such models, travels with no agent, so it has a constant of its own.
+"""
 
 
 def adapter_of(name: str) -> str:
     """Return the number of the adapter that feeds an input; empty if none does."""
-    return name[len(PREFIX) :].partition(".")[0] if name.startswith(PREFIX) else ""
+    return name[len(ADAPTER_PREFIX) :].partition(".")[0] if name.startswith(ADAPTER_PREFIX) else ""

@@ -18,7 +18,7 @@ _DIMS, _DATA_TYPE, _FLOATS, _NAME, _RAW, _DOUBLES, _EXTERNAL = 1, 2, 4, 8, 9, 10
 _OUTSIDE = b"\x70\x01"  # data_location of a TensorProto: EXTERNAL
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # wire types
 
-FLOATS = {1: "<f4", 10: "<f2", 11: "<f8"}
+_NUMPY_FLOATS = {1: "<f4", 10: "<f2", 11: "<f8"}
 """ONNX's number of an element type -> numpy's name, as far as weights are changed."""
 
 _OTHER_ACTIVATION = {b"Relu": b"Sigmoid", b"Sigmoid": b"Tanh", b"Tanh": b"Sigmoid"}
@@ -52,12 +52,6 @@ def stored_weights(model: bytes) -> list[StoredWeight]:
     return found
 
 
-def weight_names(model: bytes) -> list[str]:
-    """Return the names of all initializers."""
-    tensors = _within(_within([memoryview(model)], _GRAPH), _INITIALIZER)
-    return [_header(list(_fields(tensor)))[0] for tensor in tensors]
-
-
 def with_stored_weights(model: bytes, file: str, smallest: int = 1024) -> tuple[bytes, bytes]:
     """Return the model with its large weights in another file of that name, and the content of the file.
 
@@ -88,10 +82,10 @@ def with_other_weights(model: bytes) -> bytes:
 
     def change(tensor: memoryview) -> bytes:
         _, data_type, shape = _header(list(_fields(tensor)))
-        if data_type not in FLOATS or len(shape) < _MATRIX:
+        if data_type not in _NUMPY_FLOATS or len(shape) < _MATRIX:
             return bytes(tensor)
-        kinds = {_RAW: FLOATS[data_type], _FLOATS: "<f4", _DOUBLES: "<f8"}
-        kinds = {number: kind for number, kind in kinds.items() if kind == FLOATS[data_type]}
+        kinds = {_RAW: _NUMPY_FLOATS[data_type], _FLOATS: "<f4", _DOUBLES: "<f8"}
+        kinds = {number: kind for number, kind in kinds.items() if kind == _NUMPY_FLOATS[data_type]}
         return _replaced(tensor, {number: _other_values(kind) for number, kind in kinds.items()})
 
     return _replaced(model, {_GRAPH: lambda graph: _replaced(graph, {_INITIALIZER: change})})
@@ -135,7 +129,8 @@ def _other_values(kind: str) -> Callable[[memoryview], bytes]:
 
 def _header(parts: list[tuple[int, int, Any, Any]]) -> tuple[str, int, list[int]]:
     """Return name, element type and shape of a tensor."""
-    name, data_type, shape = "", 0, []
+    name, data_type = "", 0
+    shape: list[int] = []
     for number, kind, value, _ in parts:
         if number == _NAME:
             name = bytes(value).decode("utf-8", "replace")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from harness.agent.adapter_names import PREFIX
-from harness.core.value import NamedValues, tensor
+from harness.core.value import NamedValues, Tensor, tensor
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived_models import MODEL_FILE, derive, digest_of
@@ -25,6 +24,9 @@ LORA_FORMAT = 1
 """Increase it when copies change although their models do not."""
 
 RANK = 4
+
+ADAPTER_INPUTS = "ep_harness.lora."
+"""Names of the inputs that adapters feed begin so; ``harness.agent.adapter_names`` reads them."""
 
 _SIZES = "sizes.json"
 _OLDEST_IR = 4
@@ -63,6 +65,7 @@ def lora_copy(case: Case) -> Case | None:
     ports = [
         Port(name=name, type=ValueType(kind="tensor", dtype="float32", shape=value.array.shape))
         for name, value in (*one, *other)
+        if isinstance(value, Tensor)
     ]
     return msgspec.structs.replace(
         case,
@@ -85,7 +88,7 @@ def _adapter(at: int, rows: int, columns: int, seed: int) -> NamedValues:
 
 
 def _name(at: int, part: str) -> str:
-    return f"{PREFIX}{at}.{part}"
+    return f"{ADAPTER_INPUTS}{at}.{part}"
 
 
 def _insert(model: "onnx.ModelProto") -> dict[str, bytes]:
@@ -98,7 +101,7 @@ def _insert(model: "onnx.ModelProto") -> dict[str, bytes]:
     graph = model.graph
     shapes = {port.name: [size.dim_value for size in port.type.tensor_type.shape.dim] for port in graph.input}
     if _name(0, "A") in shapes:
-        numbers = range(sum(name.startswith(PREFIX) for name in shapes) // 2)
+        numbers = range(sum(name.startswith(ADAPTER_INPUTS) for name in shapes) // 2)
         own = [(shapes[_name(at, "A")][0], shapes[_name(at, "B")][1]) for at in numbers]
         return {MODEL_FILE: model.SerializeToString(), _SIZES: json.dumps(own).encode()}
     weights = {
@@ -119,7 +122,7 @@ def _insert(model: "onnx.ModelProto") -> dict[str, bytes]:
         if not node.output or node.output[0] not in changed:
             continue
         at, result = changed[node.output[0]], node.output[0]
-        base, inner, added = (f"{PREFIX}{at}.{part}" for part in ("base", "inner", "added"))
+        base, inner, added = (f"{ADAPTER_INPUTS}{at}.{part}" for part in ("base", "inner", "added"))
         node.output[0] = base
         nodes += [
             helper.make_node("MatMul", [node.input[0], _name(at, "A")], [inner]),

@@ -9,9 +9,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from harness.agent.adapter_names import PREFIX
+from harness.agent.adapter_names import ADAPTER_PREFIX
 from harness.agent.onnx_bytes import companions, stored_weights, with_stored_weights
 from harness.core.value import Tensor, Value, from_wire, tensor
+from harness.corpus.lora_copy import ADAPTER_INPUTS
 from tests.kit import parse
 
 Serve = Callable[..., dict[str, Any]]
@@ -109,7 +110,8 @@ def test_weights_come_from_memory(serve: Serve, tmp_path: Path) -> None:
 
 def test_adapters_change_from_run_to_run(serve: Serve) -> None:
     """As the model of ``lora_copy``: the inputs of adapters have defaults, and come from files."""
-    name = f"{PREFIX}0.A"
+    assert ADAPTER_PREFIX == ADAPTER_INPUTS
+    name = f"{ADAPTER_PREFIX}0.A"
     model = onnx.load_from_string(
         parse("g (float[2,4] x, float[4,4] a) => (float[2,4] y) { y = MatMul(x, a) }")
     )

@@ -1,10 +1,10 @@
 """Batches of different slots, and copies of models that take adapters."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 import pytest
 
 from harness.core.value import Tensor
@@ -12,6 +12,8 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.scenario_case import Inapplicable, scenario_case
 from harness.corpus.suite import Suite
+
+onnxruntime: Any = pytest.importorskip("onnxruntime")
 
 
 def case_of(folder: Path, text: str) -> Case:

@@ -57,12 +57,12 @@ axes = {{ scenario = ["plain", {", ".join(map(json.dumps, scenarios))}] }}
 """
     compiled = [fault.name for fault in FAULTS if fault.place == "MODEL_COMPILER"]
     npu = [fault.name for fault in FAULTS if fault.place == "NPU_BUFFERS"]
-    for name, fault in (("honest", "none"), ("crooked", "graph"), *((one, one) for one in OWN_TARGET)):
+    for name, chosen in (("honest", "none"), ("crooked", "graph"), *((one, one) for one in OWN_TARGET)):
         text += f"""[[target]]
 name = "{name}"
 provider = "{PROVIDER}"
 plugin = "{crooked_ep}"
-options = {{ fault = "{fault}" }}
+options = {{ fault = "{chosen}" }}
 """
         text += 'device = { type = "NPU" }\n' if name in npu else ""
     own = json.dumps([f"*/{name}/*" for name in OWN_TARGET])

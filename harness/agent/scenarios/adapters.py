@@ -71,6 +71,8 @@ def _run(job_run: JobRun, feeds: Feeds, paths: list[str]) -> RawOutputs:
         options.add_active_adapter(adapters[-1])
     job_run.begin_run()
     fed = Fed(feeds)
-    outputs = job_run.runner.in_wire_form(list(job_run.session.run(job_run.runner.names, feeds, options)))
+    outputs: RawOutputs = job_run.runner.in_wire_form(
+        list(job_run.session.run(job_run.runner.names, feeds, options))
+    )
     job_run.look_at(fed)
     return outputs

@@ -212,7 +212,7 @@ def _check_compatibility(job_run: JobRun, path: str) -> None:
 def _ask_compatibility(job_run: JobRun, path: str) -> None:
     """Compare what is said of a compiled model, and of damaged and foreign ones, with what loading did."""
     target = job_run.target
-    native = getattr(getattr(target.ort, "capi", None), "_pybind_state", None)
+    native: Any = getattr(getattr(target.ort, "capi", None), "_pybind_state", None)
     if not target.devices or not hasattr(native, "get_compatibility_info_from_model"):
         job_run.facts["compatibility"] = "not known: for devices of a plugin, from onnxruntime 1.25 on"
         return

@@ -74,10 +74,10 @@ def play(job_run: JobRun) -> None:
         copied = os.path.join(folder, _MODEL)
         shutil.copyfile(path, copied)
         for circumstances, adjust in _ways(job_run, files, values, not_tried):
-            for file in ("the file absent", "other contents in the file"):
-                if file != "the file absent":
+            for state in ("the file absent", "other contents in the file"):
+                if state != "the file absent":
                     _write_others(folder, files)
-                _try(job_run, furthest, copied, adjust, "%s, %s" % (circumstances, file))
+                _try(job_run, furthest, copied, adjust, "%s, %s" % (circumstances, state))
                 tried += 1
             for name in files:
                 os.remove(os.path.join(folder, *name.split("/")))

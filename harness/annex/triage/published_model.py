@@ -9,6 +9,7 @@ import msgspec
 from harness.annex.triage.subject import Subject
 from harness.core.errors import one_line
 from harness.core.fault import GraphNode, GraphTensor, ReducedModel, Signature
+from harness.core.scenario import PLAIN
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import domain_of, named_opsets
 
@@ -39,17 +40,24 @@ def drawn(subject: Subject, before: Subject, guilty: Collection[str]) -> Reduced
 
 
 def fingerprint(
-    reduced: ReducedModel, signature: Signature, provider: str, options: Collection[str] = ()
+    reduced: ReducedModel,
+    signature: Signature,
+    provider: str,
+    options: Collection[str] = (),
+    scenario: str = PLAIN,
 ) -> str:
     """Return the id of a fault: ``F`` and ten hexadecimal digits.
 
     It is equal for equal operators, attributes, element types and connections, whatever names and sizes are.
-    ``options`` are those without which the failure is not known to appear.
+    ``options`` are those without which the failure is not known to appear; the ``scenario`` is one that it
+    needs: weights that are mixed up among sessions, and weights that are read from the wrong file, are two
+    faults of one operator.
     """
     numbers: dict[str, int] = {}
     roles = {tensor.name: (tensor.role, tensor.dtype) for tensor in reduced.tensors}
     parts: list[object] = [provider, msgspec.to_builtins(signature), sorted(reduced.opsets)]
     parts += [sorted(options)] if options else []
+    parts += [scenario] if scenario != PLAIN else []
     for node in reduced.nodes:
         ports = [
             numbers.setdefault(name, len(numbers)) if name else -1 for name in (*node.inputs, *node.outputs)

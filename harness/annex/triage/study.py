@@ -279,7 +279,7 @@ class FailureStudy(msgspec.Struct, eq=False):
         scenario = dict(check.axes).get("scenario", PLAIN)
         return msgspec.structs.replace(
             self._bare(confirmation),
-            id=fingerprint(reduced, failure.signature, failure.record.provider, options),
+            id=fingerprint(reduced, failure.signature, failure.record.provider, options, scenario),
             location=location,
             reduced=reduced,
             preceding_reduced=tuple(_drawn(small, whole.subjects[0], ()) for small, whole in preceding),
