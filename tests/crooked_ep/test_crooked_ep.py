@@ -110,6 +110,15 @@ def test_what_is_no_plugin_is_unavailable(tmp_path: Path, flag: str) -> None:
         assert "CreateEpFactories" in decode_record(line).reason or not flag
 
 
+def test_the_device_is_proven_by_its_memory(planted: PlantedRun) -> None:
+    for record in planted.records["honest-npu"]:
+        assert record.device is not None
+        assert (record.device.asked, record.device.not_proven) == ("NPU 1 of Crooked", "")
+    assert planted.worst("other_device").device is not None
+    told = "input 'a' lies in the memory crooked_npu 0 of vendor 0xc00c of NPU 1 of Crooked; asked for: CPU 0"
+    assert planted.worst("other_device").reason.startswith(told)
+
+
 def test_each_step_of_a_library_is_told(planted: PlantedRun) -> None:
     in_rounds, left, twice, in_use = planted.worst("library_stays").scenario["steps"]
     steps = "register, session, run, release, unregister"
