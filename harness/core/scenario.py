@@ -89,6 +89,9 @@ SCENARIOS: dict[str, Scenario] = {
         measurable=False,
         repeatable=False,
     ),
+    "profiling": Scenario(
+        meaning="two sessions side by side write a profile each", measurable=False, repeatable=False
+    ),
     DYNAMIC_OPTIONS: Scenario(
         meaning="options of the provider change while the session is open", measurable=False, repeatable=False
     ),
