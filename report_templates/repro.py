@@ -312,8 +312,54 @@ def option_runs(ort, held, target, sets):
         yield "at last", number, run(ort, held[0], inputs)
 
 
+def profiled_runs(ort, held, target, sets):
+    """Run two sessions with a profile in turns, and compare their events with their runs."""
+    target.profiles, plain = True, target.profiles
+    held += [target.session("model.onnx") for _ in range(2)]
+    target.profiles = plain
+    times = [0, 0]
+    for which in (0, 1, 0, 1, 1):
+        times[which] += 1
+        for number, (inputs, _) in enumerate(sets):
+            yield f"profiled session {which + 1}", number, run(ort, held[1 + which], inputs)
+    counts = []
+    for session, count in zip(held[1:], times):
+        with open(session.end_profiling(), encoding="utf-8") as file:
+            events = [event for event in json.load(file) if event.get("ph") == "X"]
+        whole = [event for event in events if event["name"] == "model_run"]
+        inner = [event for event in events if event.get("cat") in ("Node", "Kernel")]
+        counts.append(len([event for event in inner if event["cat"] == "Node"]) / count)
+        print(f"{count} turns: {len(whole)} runs, {len(inner)} events of nodes and kernels")
+        said = "ProfileError: the profile"
+        if len(whole) != count * len(sets):
+            raise RuntimeError(
+                f"{said} of a session that ran {count * len(sets)} times has {len(whole)} runs"
+            )
+        for event in inner:
+            start, long = event["ts"], event["dur"]
+            said = "ProfileError: the profile's event {}".format(event["name"])
+            if long < 0 or start < 0:
+                raise RuntimeError(f"{said} has the time {start:g} us and the duration {long:g} us")
+            if not any(lies_in(start, start + long, one) for one in whole):
+                where = "lies in none of the session's runs"
+                raise RuntimeError(f"{said}, of {long:g} us at {start:g} us, {where}")
+    if counts[0] != counts[1]:
+        raise RuntimeError(
+            f"ProfileError: of two sessions, each run of the one has {counts[0]:g} node events, "
+            f"each of the other has {counts[1]:g}"
+        )
+    del held[1:]
+
+
+def lies_in(start, end, whole):
+    """Whether an event lies in a run, but for a twentieth of it or 100 us."""
+    slack = max(100, whole["dur"] / 20)
+    return whole["ts"] - slack <= start and end <= whole["ts"] + whole["dur"] + slack
+
+
 OTHER_RUNS = {
     "lifecycle": lifecycle_runs,
+    "profiling": profiled_runs,
     "terminate": cut_runs,
     "dynamic_options": option_runs,
     "interleaved": interleaved_runs,

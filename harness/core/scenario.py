@@ -121,6 +121,12 @@ SCENARIOS: dict[str, Scenario] = {
         measurable=False,
         repeatable=False,
     ),
+    "profiling": Scenario(
+        surface="enable_profiling",
+        meaning="two sessions side by side write a profile each",
+        measurable=False,
+        repeatable=False,
+    ),
     DYNAMIC_OPTIONS: Scenario(
         surface="set_ep_dynamic_options",
         meaning="options of the provider change while the session is open",

@@ -422,3 +422,58 @@ def test_without_documented_options_there_is_nothing_to_set(serve: Serve) -> Non
     settings = {**HINT, "options": []}
     result = serve(parse(ADD), WIDE, scenario="dynamic_options", scenario_settings=settings)
     assert result["status"] == "unsupported"
+
+
+PROFILED = {
+    "negative": ("events[-2]['dur'] = -5", "has the time"),
+    "beyond": (
+        "[event for event in events if event.get('cat') == 'Node'][0]['dur'] += 10_000_000",
+        "lies in none of the session's runs",
+    ),
+    "long": (
+        "[event for event in events if event['name'] == 'model_run'][0]['dur'] += 10_000_000",
+        "the profile's runs took",
+    ),
+    "mixed up": (
+        "events += [event for event in events if event.get('cat') == 'Node'][:2]",
+        "of two sessions, the one with",
+    ),
+    "run of another": (
+        "events += [event for event in events if event['name'] == 'model_run'][:1]",
+        "the profile of a session that ran",
+    ),
+    "no profile": ("events = 'text'", "the profile of a session that ran"),
+}
+"""What is wrong with a profile -> the change to its events, and words of the message."""
+
+
+@pytest.mark.parametrize("wrong", [None, *PROFILED])
+def test_profiles_are_those_of_their_sessions(
+    start_agent: Callable[..., Serve], tmp_path: Path, wrong: str | None
+) -> None:
+    change, words = ("", "") if wrong is None else PROFILED[wrong]
+    customized = f"""import json
+import onnxruntime as ort
+right = ort.InferenceSession.end_profiling
+def end_profiling(self):
+    path = right(self)
+    with open(path) as file:
+        events = json.load(file)
+    {change}
+    with open(path, "w") as file:
+        json.dump(events, file)
+    return path
+ort.InferenceSession.end_profiling = end_profiling
+"""
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    result = start_agent(env={"PYTHONPATH": str(tmp_path)})(
+        parse(ADD), WIDE, scenario="profiling", scenario_settings={}
+    )
+    if wrong is not None:
+        assert (result["status"], result["kind"]) == ("error", "ProfileError")
+        assert words in result["message"]
+        return
+    found = facts(result)
+    assert (found["runs"], found["kernel_events"]) == ([2, 3], [0, 0])
+    assert found["node_events"][0] * 3 == found["node_events"][1] * 2 > 0
+    assert found["equal_to_unprofiled"] is True
