@@ -7,6 +7,7 @@ const SCENARIOS = {
   interleaved: 'written for Python; sessions of a JavaScript agent are made one after the other',
   async_runs: 'the JavaScript API runs one session at a time, on one thread',
   separate_outputs: 'written for Python',
+  package: "onnxruntime's JavaScript API has no model packages",
   generate: 'the ways to generate text are written for Python',
 };
 

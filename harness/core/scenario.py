@@ -8,6 +8,9 @@ import msgspec
 
 PLAIN = "plain"
 
+PACKAGE_SCENARIO = "package"
+"""The scenario in which a runtime selects a variant of a component; in others, a variant itself runs."""
+
 GENERATE = "generate"
 """The scenario whose records have ``generation``, and the suite of models for it."""
 
@@ -101,6 +104,12 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "cpu_fallback_disabled": Scenario(
         meaning="a session in which no node may be left to the CPU EP", swaps_inputs=True
+    ),
+    PACKAGE_SCENARIO: Scenario(
+        meaning="the runtime selects a variant of a model package, and runs it",
+        own_case=True,
+        measurable=False,
+        repeatable=False,
     ),
     GENERATE: Scenario(
         meaning="a language model goes through a text in several ways, with its cache",
