@@ -7,7 +7,9 @@ By hand::
     ep-harness check CrookedExecutionProvider --plugin /tmp/libcrooked-….so --option fault=stale
     CROOKED_EP_FAULT=segv_at_load ep-harness check ...  # what happens before there is a session
 
-It computes some twenty operators on the CPU, each in a plain loop, and claims what it computes rightly.
+It computes some twenty operators on the CPU, each in a plain loop, and claims what it computes rightly. It has
+two devices: the CPU, and an NPU with memory of its own that is no hardware. It writes and loads compiled
+models; ``CROOKED_EP_VERSION`` makes it another version of itself, which calls them outdated or refuses them.
 Options: ``fault``, a name of ``native/faults.def``; ``precision``, ``fp32`` or ``fp16``. It refuses others.
 """
 

@@ -13,6 +13,9 @@ PROCESS_LIVES = {"KERNEL", "OUTPUT", "CAPABILITY"}
 """Where faults of many models can be shown by one process."""
 BEFORE_SESSIONS = {"LOAD", "REGISTER", "DEVICES"}
 
+COMPILED = {"CONTEXT", "LOAD_CONTEXT"}
+"""Where faults of compiled models act: the scenario ``ep_context`` shows them."""
+
 
 class Planted(NamedTuple):
     """One fault: see the comment at the head of the table."""
@@ -30,9 +33,15 @@ class Planted(NamedTuple):
         """How a test switches it on: by the name of a model's graph where one process can show many."""
         if self.place in BEFORE_SESSIONS:
             return "environment"
-        return "graph" if self.place in PROCESS_LIVES or self.told in {"error", "out_of_memory"} else "option"
+        by_graph = self.place in PROCESS_LIVES or self.told in {"error", "out_of_memory"}
+        return "graph" if by_graph and self.place not in COMPILED else "option"
 
 
 def faults() -> tuple[Planted, ...]:
-    """Return all faults, in the order of the table."""
+    """Return the faults that a run of all shows, in the order of the table."""
+    return tuple(fault for fault in every_fault() if fault.told)
+
+
+def every_fault() -> tuple[Planted, ...]:
+    """Return all faults, those of other tests included."""
     return tuple(Planted(*found) for found in _ENTRY.findall(TABLE.read_text(encoding="utf-8")))

@@ -13,7 +13,7 @@ from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
 from harness.report.read import read_run
-from tests.crooked_ep.faults import faults
+from tests.crooked_ep.faults import COMPILED, Planted, faults
 from tests.crooked_ep.models import small_models, write_model
 from tests.kit import read_records
 
@@ -21,6 +21,9 @@ PROVIDER = "CrookedExecutionProvider"
 LIMITS = {"register": 10.0, "create": 5.0, "run": 5.0, "teardown": 2.0}
 QUICK = {"register": 2.0, "create": 2.0, "run": 0.5, "teardown": 1.0}
 """For faults that do not return: each waits for its limit."""
+FOLDERS = ["values", "ends", "precision", "compiled"]
+NPU = {"type": "NPU"}
+"""The library's second device, which has memory of its own."""
 SESSIONS = 24
 """Enough for a leak to be told."""
 
@@ -73,6 +76,8 @@ def run_planted(folder: Path, library: Path) -> PlantedRun:
     write_model(folder / "ends" / "add", models["add"], "add")
     for name in ("matmul", "gemm", "add"):
         write_model(folder / "precision" / name, models[name], name)
+    for name in ("add", "gemm", "chain"):
+        write_model(folder / "compiled" / name, models[name], name)
     matrix = folder / "matrix.toml"
     matrix.write_text("\n".join(_matrix_text(library)), encoding="utf-8")
     code = main(["run", str(matrix), "--out", str(folder / "run"), "--no-report"])
@@ -85,11 +90,13 @@ def run_planted(folder: Path, library: Path) -> PlantedRun:
 
 def _matrix_text(library: Path) -> Iterator[str]:
     yield f"""schema = 1
-models = {{ folders = ["values", "ends", "precision"] }}
+models = {{ folders = {json.dumps(FOLDERS)} }}
 scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
     yield from _target(library, "honest", "values")
     yield from _target(library, "by-graph", "values", options={"fault": "graph"})
-    chosen: dict[str, list[str]] = {"ends": [], "endless": [], "leaks": []}
+    axes = {"scenario": ["plain", "ep_context"]}
+    yield from _target(library, "honest-npu", "compiled", device=NPU, axes=axes)
+    chosen: dict[str, list[str]] = {"ends": [], "endless": [], "leaks": [], "compiled": [], "devices": []}
     for fault in faults():
         alone = {"timeouts_s": QUICK if fault.action == "hang" else LIMITS}
         if fault.chosen_by == "environment":
@@ -101,13 +108,28 @@ scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
         elif fault.told == "unclean_exit":  # of a target
             yield from _target(library, fault.name, "ends", options={"fault": fault.name}, **alone)
         elif fault.chosen_by == "option":
-            endless = "endless" if fault.action in {"hang", "spin"} else "ends"
-            chosen["leaks" if fault.told == "mark:leak" else endless].append(fault.name)
+            chosen[_run_of(fault)].append(fault.name)
     for name, limits in (("ends", LIMITS), ("endless", QUICK)):
         axes = {"option.fault": chosen[name]}
         yield from _target(library, name, "ends", workers=2, timeouts_s=limits, axes=axes)
     axes = {"option.fault": chosen["leaks"], "scenario": ["sessions"]}
     yield from _target(library, "leaks", "ends", workers=2, axes=axes)
+    axes = {"option.fault": chosen["compiled"], "scenario": ["ep_context"]}
+    yield from _target(library, "compiled", "compiled", workers=2, axes=axes)
+    for fault_name in chosen["devices"]:
+        device = {} if fault_name == "other_device" else {"device": NPU}
+        yield from _target(library, fault_name, "ends", options={"fault": fault_name}, **device)
+
+
+def _run_of(fault: Planted) -> str:
+    """Return which target shows a fault that an option switches on."""
+    if fault.place == "COPY":
+        return "devices"
+    if fault.place in COMPILED:
+        return "compiled"
+    if fault.told == "mark:leak":
+        return "leaks"
+    return "endless" if fault.action in {"hang", "spin"} else "ends"
 
 
 def _target(library: Path, name: str, suite: str, **fields: Any) -> Iterator[str]:
@@ -115,7 +137,7 @@ def _target(library: Path, name: str, suite: str, **fields: Any) -> Iterator[str
     table = {"name": name, "provider": PROVIDER, "plugin": str(library), "timeouts_s": LIMITS} | fields
     yield "[[target]]"
     yield from (f"{key} = {_toml(value)}" for key, value in table.items())
-    others = [other for other in ("values", "ends", "precision") if other != suite]
+    others = [other for other in FOLDERS if other != suite]
     yield f"[[exclude]]\ntarget = {_toml(name)}\nsuite = {_toml(others)}"
 
 

@@ -1,6 +1,6 @@
 /* The part of onnxruntime's C API that this library uses, declared by hand: the tables are append-only,
  * so a function keeps its place for ever and no header package is needed. Places and layouts are those of
- * onnxruntime_c_api.h and onnxruntime_ep_c_api.h from 1.23 to 1.32. */
+ * onnxruntime_c_api.h and onnxruntime_ep_c_api.h from 1.24 to 1.32. */
 
 #ifndef API_H
 #define API_H
@@ -9,12 +9,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define API_VERSION 23 /* the oldest with compiling plugins; newer runtimes call only what it had */
+#define API_VERSION 24 /* the oldest on which this library runs; newer runtimes call only what it had */
 
+typedef struct OrtAllocator OrtAllocator;
+typedef struct OrtDataTransferImpl OrtDataTransferImpl;
 typedef struct OrtEpDevice OrtEpDevice;
 typedef struct OrtEpGraphSupportInfo OrtEpGraphSupportInfo;
+typedef struct OrtDataType OrtDataType;
 typedef struct OrtGraph OrtGraph;
 typedef struct OrtHardwareDevice OrtHardwareDevice;
+typedef struct OrtKernelDef OrtKernelDef;
+typedef struct OrtKernelDefBuilder OrtKernelDefBuilder;
+typedef struct OrtKernelRegistry OrtKernelRegistry;
+typedef struct OrtMemoryDevice OrtMemoryDevice;
+typedef struct OrtMemoryInfo OrtMemoryInfo;
 typedef struct OrtKernelContext OrtKernelContext;
 typedef struct OrtKeyValuePairs OrtKeyValuePairs;
 typedef struct OrtLogger OrtLogger;
@@ -37,10 +45,12 @@ typedef struct {
 
 extern const function *ort_api;    /* OrtApi: functions by place */
 extern const function *ort_ep_api; /* OrtEpApi */
+extern const function *ort_editor_api; /* OrtModelEditorApi */
 
-/* Calls of the two tables: ORT(Graph_GetNodes)(graph, nodes, count). */
+/* Calls of the tables: ORT(Graph_GetNodes)(graph, nodes, count). */
 #define ORT(name) ((name##_function)ort_api[name##_place])
 #define EP(name) ((name##_function)ort_ep_api[name##_place])
+#define EDITOR(name) ((name##_function)ort_editor_api[name##_place])
 #define PLACE(place, result, name, ...)            \
     typedef result (*name##_function)(__VA_ARGS__); \
     enum { name##_place = (place) }
@@ -57,16 +67,24 @@ PLACE(90, OrtStatus *, KernelContext_GetInput, const OrtKernelContext *, size_t,
 PLACE(91, OrtStatus *, KernelContext_GetOutput, OrtKernelContext *, size_t, const int64_t *, size_t, OrtValue **);
 PLACE(93, void, ReleaseStatus, OrtStatus *);
 PLACE(99, void, ReleaseTensorTypeAndShapeInfo, OrtTensorTypeAndShapeInfo *);
+PLACE(94, void, ReleaseMemoryInfo, OrtMemoryInfo *);
+PLACE(211, OrtStatus *, CreateOpAttr, const char *name, const void *data, int length, int type, OrtOpAttr **);
 PLACE(272, OrtStatus *, ReadOpAttr, const OrtOpAttr *, int type, void *data, size_t bytes, size_t *needed);
 PLACE(289, OrtStatus *, GetValueInfoName, const OrtValueInfo *, const char **);
 PLACE(290, OrtStatus *, GetValueInfoTypeInfo, const OrtValueInfo *, const OrtTypeInfo **);
+PLACE(291, const function *, GetModelEditorApi, void);
 PLACE(298, void, GetKeyValuePairs, const OrtKeyValuePairs *, const char *const **, const char *const **, size_t *);
 PLACE(300, void, ReleaseKeyValuePairs, OrtKeyValuePairs *);
 PLACE(307, int, HardwareDevice_Type, const OrtHardwareDevice *);
 PLACE(317, const function *, GetEpApi, void);
+PLACE(318, OrtStatus *, GetTensorSizeInBytes, const OrtValue *, size_t *);
+PLACE(320, OrtStatus *, CreateMemoryInfo_V2, const char *name, int device_type, uint32_t vendor, int32_t device,
+      int memory_type, size_t alignment, int allocator_type, OrtMemoryInfo **);
 PLACE(333, OrtStatus *, Graph_GetName, const OrtGraph *, const char **);
+PLACE(334, OrtStatus *, Graph_GetModelPath, const OrtGraph *, const char **);
 PLACE(344, OrtStatus *, Graph_GetNumNodes, const OrtGraph *, size_t *);
 PLACE(345, OrtStatus *, Graph_GetNodes, const OrtGraph *, const OrtNode **, size_t);
+PLACE(349, OrtStatus *, Node_GetName, const OrtNode *, const char **);
 PLACE(350, OrtStatus *, Node_GetOperatorType, const OrtNode *, const char **);
 PLACE(351, OrtStatus *, Node_GetDomain, const OrtNode *, const char **);
 PLACE(352, OrtStatus *, Node_GetSinceVersion, const OrtNode *, int *);
@@ -82,15 +100,55 @@ PLACE(0, OrtStatus *, CreateEpDevice, void *factory, const OrtHardwareDevice *, 
       const OrtKeyValuePairs *options, OrtEpDevice **);
 PLACE(2, OrtStatus *, EpGraphSupportInfo_AddNodesToFuse, OrtEpGraphSupportInfo *, const OrtNode *const *, size_t,
       const void *fusion_options);
+PLACE(5, OrtStatus *, EpDevice_AddAllocatorInfo, OrtEpDevice *, const OrtMemoryInfo *);
+PLACE(6, const OrtMemoryDevice *, MemoryInfo_GetMemoryDevice, const OrtMemoryInfo *);
+PLACE(9, int, MemoryDevice_GetDeviceType, const OrtMemoryDevice *);
+PLACE(11, uint32_t, MemoryDevice_GetVendorId, const OrtMemoryDevice *);
+PLACE(16, OrtStatus *, CreateHardwareDevice, int type, uint32_t vendor, uint32_t device, const char *vendor_name,
+      const OrtKeyValuePairs *metadata, OrtHardwareDevice **);
+PLACE(17, void, ReleaseHardwareDevice, OrtHardwareDevice *);
+PLACE(18, OrtStatus *, CreateKernelRegistry, OrtKernelRegistry **);
+PLACE(19, void, ReleaseKernelRegistry, OrtKernelRegistry *);
+PLACE(20, OrtStatus *, KernelRegistry_AddKernel, OrtKernelRegistry *, const OrtKernelDef *, function create, void *state);
+PLACE(21, OrtStatus *, CreateKernelDefBuilder, OrtKernelDefBuilder **);
+PLACE(22, void, ReleaseKernelDefBuilder, OrtKernelDefBuilder *);
+PLACE(23, OrtStatus *, KernelDefBuilder_SetOperatorType, OrtKernelDefBuilder *, const char *);
+PLACE(24, OrtStatus *, KernelDefBuilder_SetDomain, OrtKernelDefBuilder *, const char *);
+PLACE(25, OrtStatus *, KernelDefBuilder_SetSinceVersion, OrtKernelDefBuilder *, int first, int last);
+PLACE(26, OrtStatus *, KernelDefBuilder_SetExecutionProvider, OrtKernelDefBuilder *, const char *);
+PLACE(32, OrtStatus *, KernelDefBuilder_Build, OrtKernelDefBuilder *, OrtKernelDef **);
+PLACE(33, void, ReleaseKernelDef, OrtKernelDef *);
+
+PLACE(6, OrtStatus *, CreateNode, const char *operator, const char *domain, const char *name, const char *const *inputs,
+      size_t, const char *const *outputs, size_t, OrtOpAttr **, size_t, OrtNode **);
 
 enum { ATTRIBUTE_INT = 1, ATTRIBUTE_INTS, ATTRIBUTE_FLOAT, ATTRIBUTE_FLOATS, ATTRIBUTE_STRING };
-enum { HARDWARE_CPU = 0 };
+enum { HARDWARE_CPU = 0, HARDWARE_GPU, HARDWARE_NPU };
+enum { MEMORY_CPU = 0, MEMORY_GPU, MEMORY_FPGA, MEMORY_NPU }; /* OrtMemoryInfoDeviceType */
+enum { NOT_APPLICABLE = 0, OPTIMAL, PREFER_RECOMPILATION, NOT_SUPPORTED }; /* OrtCompiledModelCompatibility */
 enum element {
     FLOAT = 1, UINT8, INT8, UINT16, INT16, INT32, INT64, STRING, BOOL, FLOAT16, DOUBLE, UINT32, UINT64,
     COMPLEX64, COMPLEX128, BFLOAT16
 };
 
 /* What a plugin implements. Each plain `function` is null here, which onnxruntime allows. */
+
+struct OrtAllocator {
+    uint32_t version;
+    void *(*Alloc)(OrtAllocator *, size_t);
+    void (*Free)(OrtAllocator *, void *);
+    const OrtMemoryInfo *(*Info)(const OrtAllocator *);
+    void *(*Reserve)(OrtAllocator *, size_t);
+    function GetStats, AllocOnStream;
+    function newer[8];
+};
+
+struct OrtDataTransferImpl {
+    uint32_t ort_version_supported;
+    void (*Release)(OrtDataTransferImpl *);
+    bool (*CanCopy)(const OrtDataTransferImpl *, const OrtMemoryDevice *from, const OrtMemoryDevice *to);
+    OrtStatus *(*CopyTensors)(OrtDataTransferImpl *, const OrtValue **from, OrtValue **to, void **streams, size_t);
+};
 
 typedef struct OrtNodeComputeInfo OrtNodeComputeInfo;
 struct OrtNodeComputeInfo {
@@ -109,7 +167,9 @@ struct OrtEp {
                           OrtNode **ep_context);
     void (*ReleaseNodeComputeInfos)(OrtEp *, OrtNodeComputeInfo **, size_t);
     function GetPreferredDataLayout, ShouldConvertDataLayoutForOp, SetDynamicOptions, OnRunStart, OnRunEnd,
-        CreateAllocator, CreateSyncStreamForDevice, GetCompiledModelCompatibilityInfo;
+        CreateAllocator, CreateSyncStreamForDevice;
+    const char *(*GetCompiledModelCompatibilityInfo)(OrtEp *, const OrtGraph *);
+    OrtStatus *(*GetKernelRegistry)(OrtEp *, const OrtKernelRegistry **);
     function newer[16]; /* of releases after API_VERSION: never called, here so that none reads beyond the end */
 };
 
@@ -125,9 +185,11 @@ struct OrtEpFactory {
     void (*ReleaseEp)(OrtEpFactory *, OrtEp *);
     uint32_t (*GetVendorId)(const OrtEpFactory *);
     const char *(*GetVersion)(const OrtEpFactory *);
-    function ValidateCompiledModelCompatibilityInfo;
-    function CreateAllocator, ReleaseAllocator;
-    OrtStatus *(*CreateDataTransfer)(OrtEpFactory *, void **transfer);
+    OrtStatus *(*ValidateCompiledModelCompatibilityInfo)(OrtEpFactory *, const OrtHardwareDevice *const *, size_t,
+                                                         const char *info, int *compatibility);
+    OrtStatus *(*CreateAllocator)(OrtEpFactory *, const OrtMemoryInfo *, const OrtKeyValuePairs *, OrtAllocator **);
+    void (*ReleaseAllocator)(OrtEpFactory *, OrtAllocator *);
+    OrtStatus *(*CreateDataTransfer)(OrtEpFactory *, OrtDataTransferImpl **);
     bool (*IsStreamAware)(const OrtEpFactory *);
     function CreateSyncStreamForDevice;
     function newer[16];

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "kernels.h"
+#include "memory.h"
 
 struct ep {
     OrtEp table; /* first: onnxruntime's pointer is also ours */
@@ -13,6 +15,8 @@ struct ep {
     bool of_graph;    /* the option is "graph": the fault is the one that has the name of the model's graph */
     bool adds;        /* an Add is in its model; without one, faults after CREATE wait, for a process with a model that works */
     bool fp16;        /* results are rounded to float16 */
+    struct context_options context;
+    int contexts; /* compiled nodes that were written */
 };
 
 /* A compiled node. */
@@ -20,6 +24,7 @@ struct compiled {
     OrtNodeComputeInfo table;
     const struct ep *ep;
     struct node node;
+    bool from_context; /* it was read from a compiled model */
     int at[MOST_INPUTS]; /* place among the inputs of the fused node; -1: left out */
     int runs;
     struct tensor first_output, first_input; /* of the first run, for faults that keep them */
@@ -58,7 +63,8 @@ static OrtStatus *get_capability(OrtEp *table, const OrtGraph *graph, OrtEpGraph
     if (!status) status = act_with_add(ep, CAPABILITY);
     bool claimed = false;
     for (size_t i = 0; !status && i < count && ep->fault != FAULT_claims_nothing; i++) {
-        if (!read_node(nodes[i], node) || (claimed && ep->fault == FAULT_claims_first)) continue;
+        bool computes = is_context(nodes[i]) || read_node(nodes[i], node);
+        if (!computes || (claimed && ep->fault == FAULT_claims_first)) continue;
         status = EP(EpGraphSupportInfo_AddNodesToFuse)(info, &nodes[i], 1, NULL);
         claimed = true;
     }
@@ -137,6 +143,8 @@ static void spoil_output(struct compiled *compiled, struct call *call) {
     if (CROOKED(second_session) && sessions > 1) set_number(y, 0, 77);
     if (CROOKED(not_written)) memset(y->data, 0x2a, bytes_of(y));
     if (CROOKED(one_nan)) set_number(y, 0, NAN);
+    if (CROOKED(context_wrong) && compiled->from_context) set_number(y, 0, 77);
+    if (CROOKED(second_registration_wrong) && registrations > 1) set_number(y, 0, 77);
     bool fp16 = compiled->ep->fp16 && !CROOKED(precision_ignored);
     for (int64_t at = 0; at < y->count; at++) {
         double value = number(y, at);
@@ -180,13 +188,23 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     return act_with_add(compiled->ep, RUN_END);
 }
 
-static OrtStatus *compile_one(const struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct compiled *compiled) {
+static OrtStatus *load_one(struct ep *ep, const OrtGraph *graph, const OrtNode *node, struct compiled *compiled) {
+    OrtStatus *status = read_context(graph, node, &ep->context, ep->fault, &compiled->node);
+    if (status) return status;
+    compiled->from_context = true;
+    ep->adds |= !strcmp(compiled->node.operator->name, "Add");
+    return act_with_add(ep, LOAD_CONTEXT);
+}
+
+static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct compiled *compiled) {
     const OrtNode *node;
     const OrtValueInfo *inputs[MOST_INPUTS];
     size_t count;
     OrtStatus *status = ORT(Graph_GetNodes)(graph, &node, 1);
     if (status) return status;
-    if (!read_node(node, &compiled->node)) return invalid("crooked: not a node that was claimed");
+    if (is_context(node)) status = load_one(ep, graph, node, compiled);
+    else if (!read_node(node, &compiled->node)) status = invalid("crooked: not a node that was claimed");
+    if (status) return status;
     status = ORT(Node_GetNumInputs)(fused, &count);
     if (!status && count > MOST_INPUTS) status = invalid("crooked: too many inputs");
     if (!status) status = ORT(Node_GetInputs)(fused, inputs, count);
@@ -206,13 +224,15 @@ static OrtStatus *compile_one(const struct ep *ep, const OrtGraph *graph, const 
 
 static OrtStatus *compile(OrtEp *table, const OrtGraph **graphs, const OrtNode **fused, size_t count,
                           OrtNodeComputeInfo **infos, OrtNode **ep_context) {
-    (void)ep_context;
-    const struct ep *ep = (struct ep *)table;
+    struct ep *ep = (struct ep *)table;
     OrtStatus *status = act_with_add(ep, COMPILE);
     for (size_t i = 0; !status && i < count; i++) {
         struct compiled *compiled = calloc(1, sizeof *compiled);
         status = compile_one(ep, graphs[i], fused[i], compiled);
         infos[i] = &compiled->table;
+        if (!status && ep->context.enabled && !compiled->from_context)
+            status = write_context(&compiled->node, graphs[i], fused[i], ep->contexts++, &ep->context, ep->fault,
+                                   &ep_context[i]);
     }
     return status;
 }
@@ -232,7 +252,7 @@ static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos,
 
 /* Options come as entries "ep.<name in small letters>.<option>" among those of the session. */
 static OrtStatus *read_options(const OrtSessionOptions *options, struct ep *ep) {
-    static const char prefix[] = "ep.crookedexecutionprovider.";
+    static const char prefix[] = "ep.crookedexecutionprovider.", context[] = "ep.context_";
     OrtKeyValuePairs *pairs = NULL;
     const char *const *keys, *const *values;
     size_t count;
@@ -240,6 +260,8 @@ static OrtStatus *read_options(const OrtSessionOptions *options, struct ep *ep) 
     if (status) return status;
     ORT(GetKeyValuePairs)(pairs, &keys, &values, &count);
     for (size_t i = 0; !status && i < count; i++) {
+        if (!strncmp(keys[i], context, sizeof context - 1))
+            read_context_option(keys[i] + sizeof context - 1, values[i], &ep->context);
         if (strncmp(keys[i], prefix, sizeof prefix - 1)) continue;
         const char *key = keys[i] + sizeof prefix - 1;
         if (!strcmp(key, "fault")) {
@@ -257,6 +279,11 @@ static OrtStatus *read_options(const OrtSessionOptions *options, struct ep *ep) 
     return status;
 }
 
+static const char *get_compatibility(OrtEp *ep, const OrtGraph *graph) {
+    (void)ep, (void)graph;
+    return compatibility_info();
+}
+
 OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     struct ep *ep = calloc(1, sizeof *ep);
     ep->fault = environment_fault;
@@ -265,7 +292,10 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     ep->table.GetCapability = get_capability;
     ep->table.Compile = compile;
     ep->table.ReleaseNodeComputeInfos = release_node_compute_infos;
+    ep->table.GetCompiledModelCompatibilityInfo = get_compatibility;
     OrtStatus *status = read_options(options, ep);
+    if (!status && ep->fault == FAULT_other_device)
+        status = EP(EpDevice_AddAllocatorInfo)(first_device, second_memory);
     if (!status && ep->fault) process_fault = ep->fault;
     if (!status) status = act(ep->fault, CREATE);
     if (status) {

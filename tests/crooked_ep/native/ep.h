@@ -8,6 +8,8 @@
 
 #define EP_NAME "CrookedExecutionProvider"
 
+extern int registrations; /* of this library in this process, this one included */
+
 /* Make the provider of a session; null `*made` with a status: its options are refused. */
 OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made);
 void release_ep(OrtEp *ep);

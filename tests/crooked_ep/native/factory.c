@@ -1,9 +1,15 @@
 /* What onnxruntime finds in this library: its two functions, and the factory that the first one returns. */
 
+/* setenv is of POSIX. */
+#define _GNU_SOURCE
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "context.h"
 #include "ep.h"
+#include "memory.h"
 
 #ifdef NO_SYMBOL /* a build that lacks the function that onnxruntime looks for */
 #define CreateEpFactories CreateOtherFactories
@@ -12,6 +18,13 @@
 
 const function *ort_api;
 const function *ort_ep_api;
+const function *ort_editor_api;
+int registrations;
+
+/* Its second device: hardware that this library alone knows. */
+static OrtHardwareDevice *second_device;
+OrtEpDevice *first_device;
+OrtMemoryInfo *second_memory;
 
 static const char *get_name(const OrtEpFactory *factory) {
     (void)factory;
@@ -25,12 +38,12 @@ static const char *get_vendor(const OrtEpFactory *factory) {
 
 static uint32_t get_vendor_id(const OrtEpFactory *factory) {
     (void)factory;
-    return 0xc00c;
+    return VENDOR_ID;
 }
 
 static const char *get_version(const OrtEpFactory *factory) {
     (void)factory;
-    return "0.1.0";
+    return library_version();
 }
 
 static bool is_stream_aware(const OrtEpFactory *factory) {
@@ -38,12 +51,7 @@ static bool is_stream_aware(const OrtEpFactory *factory) {
     return false;
 }
 
-static OrtStatus *create_data_transfer(OrtEpFactory *factory, void **transfer) {
-    (void)factory;
-    *transfer = NULL; /* host memory alone */
-    return NULL;
-}
-
+/* The CPU, whose memory is the host's, and an NPU with memory of its own. */
 static OrtStatus *get_supported_devices(OrtEpFactory *factory, const OrtHardwareDevice *const *devices, size_t count,
                                         OrtEpDevice **found, size_t most, size_t *number) {
     *number = 0;
@@ -52,9 +60,23 @@ static OrtStatus *get_supported_devices(OrtEpFactory *factory, const OrtHardware
     for (size_t i = 0; !status && i < count && *number < most; i++) {
         if (ORT(HardwareDevice_Type)(devices[i]) != HARDWARE_CPU) continue;
         status = EP(CreateEpDevice)(factory, devices[i], NULL, NULL, &found[*number]);
-        if (!status) ++*number;
+        if (!status) first_device = found[(*number)++];
     }
+    if (status || *number >= most) return status;
+    if (!second_device)
+        status = EP(CreateHardwareDevice)(HARDWARE_NPU, VENDOR_ID, 1, "Crooked", NULL, &second_device);
+    if (!status) status = EP(CreateEpDevice)(factory, second_device, NULL, NULL, &found[*number]);
+    if (status) return status;
+    if (!second_memory) status = describe_memory(&second_memory);
+    if (!status) status = EP(EpDevice_AddAllocatorInfo)(found[(*number)++], second_memory);
     return status;
+}
+
+static OrtStatus *validate(OrtEpFactory *factory, const OrtHardwareDevice *const *devices, size_t count,
+                           const char *info, int *compatibility) {
+    (void)factory, (void)devices, (void)count;
+    *compatibility = compatibility_of(info);
+    return NULL;
 }
 
 static OrtStatus *create_ep(OrtEpFactory *factory, const OrtHardwareDevice *const *devices,
@@ -69,6 +91,18 @@ static void release(OrtEpFactory *factory, OrtEp *ep) {
     release_ep(ep);
 }
 
+/* Count registrations in this process for the faults that need it: a variable outlives the library. */
+static void count_registration(void) {
+    static const char variable[] = "CROOKED_EP_REGISTRATIONS";
+    enum place place = place_of(environment_fault);
+    if (place != REGISTRATION && place != UNREGISTER && environment_fault != FAULT_second_registration_wrong) return;
+    const char *before = getenv(variable);
+    char text[16];
+    registrations = before ? atoi(before) + 1 : 1;
+    snprintf(text, sizeof text, "%d", registrations);
+    setenv(variable, text, 1);
+}
+
 EXPORTED OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base, const OrtLogger *logger,
                                       OrtEpFactory **factories, size_t most, size_t *number) {
     (void)registered_name, (void)logger, (void)most;
@@ -77,9 +111,12 @@ EXPORTED OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiB
     ort_api = base->GetApi(environment_fault == FAULT_wrong_api_version ? 999 : API_VERSION);
     if (!ort_api) return NULL;
     ort_ep_api = ORT(GetEpApi)();
+    ort_editor_api = ORT(GetModelEditorApi)();
     if (environment_fault == FAULT_unknown)
         return ORT(CreateStatus)(ORT_INVALID_ARGUMENT, "crooked: CROOKED_EP_FAULT: there is no such fault");
+    count_registration();
     OrtStatus *status = act(environment_fault, REGISTER);
+    if (!status && registrations > 1) status = act(environment_fault, REGISTRATION);
     if (status || environment_fault == FAULT_no_factories) return status;
     OrtEpFactory *factory = calloc(1, sizeof *factory);
     factory->ort_version_supported = API_VERSION;
@@ -90,6 +127,9 @@ EXPORTED OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiB
     factory->ReleaseEp = release;
     factory->GetVendorId = get_vendor_id;
     factory->GetVersion = get_version;
+    factory->ValidateCompiledModelCompatibilityInfo = validate;
+    factory->CreateAllocator = create_allocator;
+    factory->ReleaseAllocator = release_allocator;
     factory->CreateDataTransfer = create_data_transfer;
     factory->IsStreamAware = is_stream_aware;
     factories[0] = factory;
@@ -99,7 +139,12 @@ EXPORTED OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiB
 
 EXPORTED OrtStatus *ReleaseEpFactory(OrtEpFactory *factory) {
     OrtStatus *status = act(process_fault, RELEASE_FACTORY);
+    if (!status && registrations > 1) status = act(environment_fault, UNREGISTER);
     free(factory);
+    if (second_device) EP(ReleaseHardwareDevice)(second_device);
+    if (second_memory) ORT(ReleaseMemoryInfo)(second_memory);
+    second_device = NULL;
+    second_memory = NULL;
     return status;
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -238,6 +239,22 @@ static OrtStatus *leak_1_mb(void) {
     return NULL;
 }
 
+/* ---- The end of a process ---- */
+
+/* A function that lies in memory of its own, as that of a library which is gone would: the call ends in SIGSEGV. */
+static OrtStatus *crash_at_exit(void) {
+    void *page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    atexit((void (*)(void))page);
+    return NULL;
+}
+
+/* Open this library once more, and never close it. */
+static OrtStatus *stay_loaded(void) {
+    Dl_info info;
+    if (dladdr((void *)&lost, &info)) dlopen(info.dli_fname, RTLD_NOW);
+    return NULL;
+}
+
 /* ---- The table ---- */
 
 static const struct {
@@ -257,6 +274,8 @@ enum fault fault_named(const char *name) {
         if (!strcmp(table[fault].name, name)) return (enum fault)fault;
     return FAULT_unknown;
 }
+
+enum place place_of(enum fault fault) { return fault == FAULT_unknown ? KERNEL : table[fault].place; }
 
 OrtStatus *act(enum fault fault, enum place place) {
     if (fault == FAULT_unknown || table[fault].place != place || !table[fault].action) return NULL;

@@ -6,8 +6,8 @@
 #include "api.h"
 
 enum place {
-    KERNEL, OUTPUT, LOAD, REGISTER, DEVICES, CREATE, CAPABILITY, COMPILE, RUN, RUN_END, RELEASE_NODES, RELEASE_EP,
-    RELEASE_FACTORY, UNLOAD
+    KERNEL, OUTPUT, CONTEXT, COPY, LOAD, REGISTER, DEVICES, CREATE, CAPABILITY, COMPILE, LOAD_CONTEXT, RUN, RUN_END, RELEASE_NODES, RELEASE_EP,
+    RELEASE_FACTORY, UNLOAD, REGISTRATION, UNREGISTER
 };
 
 enum fault {
@@ -20,6 +20,8 @@ enum fault {
 
 /* The fault of this name; FAULT_unknown: there is none. An empty name, null and "none" are FAULT_none. */
 enum fault fault_named(const char *name);
+
+enum place place_of(enum fault fault);
 
 /* Do what a fault does at a place; null unless a status is to be returned. */
 OrtStatus *act(enum fault fault, enum place place);
