@@ -152,7 +152,7 @@ def _computes(files: dict[str, Path], model: str) -> str:
 
 
 def _read(path: Path) -> tuple[int, bytes]:
-    """Return how far the values of a model are from float64, and a digest; one that cannot be read is last."""
+    """Return how far the values of a model are from float64, and a digest; the unreadable are last."""
     try:
         facts, digest = _facts(path)
     except (ModelError, OSError, ValueError):
