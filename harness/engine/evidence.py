@@ -123,7 +123,7 @@ def rule_of(plan: Plan, cell: Cell, case: Case, chosen: str = "") -> CellRule:
     further = further_of_cell(plan, cell, case)
     if case.frozen is not None:
         return CellRule(policy=case.frozen.policy, further=further)
-    target = plan.target(cell.target)
+    target = _as_selected(plan.target(cell.target), case, chosen)
     mode = target.mode_at(cell)
     precision_axis = cell.axis("precision")
     converted_to = IN_MODEL.get(precision_axis, "") or _of_variant(case, chosen)
@@ -167,6 +167,14 @@ def with_placement(rule: CellRule, placement: Placement) -> CellRule:
         if (computes or not one.delivers) and (not one.on_cpu or one.on_cpu in placement.cpu_ops)
     )
     return rule if len(wider) == len(rule.wider) else msgspec.structs.replace(rule, wider=wider)
+
+
+def _as_selected(target: Target, case: Case, chosen: str) -> Target:
+    """Return a target with the options of a selected variant: the runtime takes those alone."""
+    if case.package is None or not chosen:
+        return target
+    options = {one["name"]: one["options"] for one in case.package.variants}
+    return msgspec.structs.replace(target, options=dict(options.get(chosen, {})))
 
 
 def _of_variant(case: Case, chosen: str) -> str:
