@@ -62,8 +62,9 @@ def no_variant(judging: Judging) -> Ruling | None:
     facts = judging.facts.scenario
     if "by_rules" not in facts or facts["by_rules"] or facts.get("chosen"):
         return None
-    refusal = facts.get("refusal") or "nothing matches"
-    return Ruling(Verdict.NO_VARIANT, f"{refusal}: {_answers(facts)}")
+    refusal = str(facts.get("refusal", ""))
+    why = "nothing matches" if not refusal or _NOTHING_MATCHES in refusal else refusal
+    return Ruling(Verdict.NO_VARIANT, f"{why}: {_answers(facts)}")
 
 
 def wrong_variant(judging: Judging) -> Ruling | None:
@@ -84,7 +85,7 @@ def stale_variant(judging: Judging) -> Ruling | None:
     chosen = facts.get("chosen")
     if not chosen or "by_rules" not in facts:
         return None
-    if ended is not None and ended.how in {"raised", "died"} and judging.facts.phase is Phase.CREATE:
+    if ended is not None and ended.how == "raised" and judging.facts.phase is Phase.CREATE:
         score = facts.get("score")
         if isinstance(score, int) and score > 0:
             what = f"the EP accepts {chosen} ({_answers(facts)}), and cannot load it: {ended.message}"
@@ -363,6 +364,9 @@ def _answers(facts: Observations) -> str:
     )
     return "; ".join(words) or "it has no variants"
 
+
+_NOTHING_MATCHES = "No suitable model variant"
+"""What onnxruntime raises where no variant matches."""
 
 _ANSWERS = {
     "EP_SUPPORTED_OPTIMAL": "optimal",

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from harness.core.record import Record
-from harness.core.scenario import PACKAGE_SCENARIO, PLAIN
+from harness.core.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN
 from harness.core.verdict import Family, Verdict, lacks_target
+from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
@@ -64,6 +65,11 @@ class PackageCheck(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(one for one in self.selected.values() if one.verdict is Verdict.NO_VARIANT)
 
 
+def _generates(suite: Suite) -> bool:
+    """Return whether every variant is a generation folder, whose text is then played, too."""
+    return all((suite.home(model) / CONFIG_NAME).is_file() for model in suite.files)
+
+
 def check_package(suite: Suite, matrix: Matrix, notify: Notify) -> PackageCheck:
     """Run a package on the targets of a matrix as they are; tolerances are the matrix's.
 
@@ -71,7 +77,8 @@ def check_package(suite: Suite, matrix: Matrix, notify: Notify) -> PackageCheck:
         UsageError: The cache cannot be used.
     """
     targets = [msgspec.structs.replace(target, axes={}) for target in matrix.targets]
-    asked = msgspec.structs.replace(matrix_for(matrix, targets), axes={"scenario": (PLAIN, PACKAGE_SCENARIO)})
+    scenarios = (PLAIN, PACKAGE_SCENARIO, *((GENERATE,) if _generates(suite) else ()))
+    asked = msgspec.structs.replace(matrix_for(matrix, targets), axes={"scenario": scenarios})
     wanted = tuple(cells(asked, {suite.name: suite.models()}, {suite.name: suite.uses}))
     alone: dict[tuple[str, str], Record] = {}
     selected: dict[tuple[str, str], Record] = {}
@@ -84,8 +91,11 @@ def check_package(suite: Suite, matrix: Matrix, notify: Notify) -> PackageCheck:
                 fingerprints[event.target] = event.fingerprint
             elif isinstance(event, Finished):
                 record = event.record
-                of = selected if record.axes.get("scenario") == PACKAGE_SCENARIO else alone
-                of[record.model, record.target] = record
+                key = record.model, record.target
+                if record.axes.get("scenario") == PACKAGE_SCENARIO:
+                    selected[key] = record
+                elif key not in alone or alone[key].family in _RIGHT:  # what is wrong stays
+                    alone[key] = record
     package = suite.package
     assert package is not None  # noqa: S101 - the suite is a package
     return PackageCheck(

@@ -117,7 +117,7 @@ def _chosen(
     """
     packed: list[PackedModel] = []
     left: list[LeftOutOf] = []
-    names = _components(suite.models())
+    names = _components(suite)
     for model in suite.models():
         variants, out = choose(proof, model)
         if not any(one.provider == CPU_PROVIDER for one in variants):
@@ -139,18 +139,19 @@ def _chosen(
     return tuple(packed), tuple(left)
 
 
-def _components(models: Sequence[str]) -> dict[str, str]:
+def _components(suite: Suite) -> dict[str, str]:
     """Return model -> the name of its component: the stem of its file, or its path where stems are equal."""
-    paths = {model: PurePosixPath(model) for model in models}
-    stems = Counter(
-        path.parent.name if path.stem == "model" and path.parent.name else path.stem
-        for path in paths.values()
-    )
+    stems = {model: _stem(PurePosixPath(model), suite.name) for model in suite.models()}
+    count = Counter(stems.values())
     return {
-        model: stem if stems[stem] == 1 else model.removesuffix(".onnx").replace("/", "-")
-        for model, path in paths.items()
-        for stem in [path.parent.name if path.stem == "model" and path.parent.name else path.stem]
+        model: stem if count[stem] == 1 else model.removesuffix(".onnx").replace("/", "-")
+        for model, stem in stems.items()
     }
+
+
+def _stem(path: PurePosixPath, suite: str) -> str:
+    """Return the name of a model; a file ``model.onnx`` has that of its folder."""
+    return path.stem if path.stem != "model" else path.parent.name or suite
 
 
 def _suite(model: str) -> Suite:
