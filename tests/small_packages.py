@@ -15,12 +15,15 @@ _SHAPES = ((32, 64), (64, 64), (64, 10))
 
 
 def classifier(*, levels: int = 0, scale: float = 1.0) -> onnx.ModelProto:
-    """Return a model of three products and a sum, in float32 unless weights are quantized.
+    """Return a model of a sum and three products, in float32 unless weights are quantized.
 
     They have so many ``levels`` on each side of 0. ``scale`` changes the last weight: the model is then another one.
     """
     draw = np.random.default_rng(0)
-    nodes, initializers, last = [], [], "x"
+    bias = (draw.normal(size=32) / 64).astype(np.float32)
+    # A sum behind a product would be fused with it.
+    nodes = [helper.make_node("Add", ["x", "bias"], ["sum"])]
+    initializers, last = [numpy_helper.from_array(bias, "bias")], "sum"
     for number, shape in enumerate(_SHAPES):
         weight = (draw.normal(size=shape) / 8).astype(np.float32)
         if number == len(_SHAPES) - 1:
@@ -41,13 +44,11 @@ def classifier(*, levels: int = 0, scale: float = 1.0) -> onnx.ModelProto:
         if number < len(_SHAPES) - 1:
             nodes.append(helper.make_node("Relu", [product], [f"r{number}"]))
             last = f"r{number}"
-    initializers.append(numpy_helper.from_array(draw.normal(size=10).astype(np.float32) / 64, "bias"))
-    nodes.append(helper.make_node("Add", [last, "bias"], ["y"]))
     graph = helper.make_graph(
         nodes,
         "classifier",
         [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["batch", 32])],
-        [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["batch", 10])],
+        [helper.make_tensor_value_info(last, onnx.TensorProto.FLOAT, ["batch", 10])],
         initializers,
     )
     return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)])
