@@ -34,7 +34,7 @@ def classifier(*, levels: int = 0, scale: float = 1.0) -> onnx.ModelProto:
             quantized = np.clip(np.rint(weight / step), -levels, levels).astype(np.int8)
             initializers += [
                 numpy_helper.from_array(quantized, f"{name}q"),
-                numpy_helper.from_array(np.float32(step), f"{name}s"),
+                numpy_helper.from_array(np.array(step, np.float32), f"{name}s"),
             ]
             nodes.append(helper.make_node("DequantizeLinear", [f"{name}q", f"{name}s"], [name]))
         else:

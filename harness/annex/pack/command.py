@@ -16,9 +16,9 @@ def _declare_pack(options: Options) -> RunCommand:
     def run(given: GivenArguments) -> int:
         from harness.annex.pack.command_pack import check_given, pack_models
 
-        if given[check] is not None:
+        if (package := given[check]) is not None:
             return check_given(
-                given[check], given[matrix], model=given[model], out=given[out], as_json=given[json]
+                package, given[matrix], model=given[model], out=given[out], as_json=given[json]
             )
         return pack_models(given[model], given[matrix], given[out], as_json=given[json])
 

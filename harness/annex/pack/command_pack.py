@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from harness.annex.pack.check_text import check_json, check_screen
+from harness.annex.pack.command_pack_screen import check_json, check_screen
 from harness.annex.pack.checking import PackageCheck, check_package
 from harness.annex.pack.choosing import choose
 from harness.annex.pack.compiling import compiled_variants

@@ -6,6 +6,7 @@ values are the finest. It is found when a model is first asked for, as that take
 
 import functools
 import hashlib
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -25,17 +26,10 @@ from harness.corpus.suite import Suite, suites_cache
 COMPILED = "EPContext"
 """The operator in every model that an execution provider has compiled."""
 
-QUANTIZED = frozenset(
-    {
-        "QuantizeLinear",
-        "DequantizeLinear",
-        "DynamicQuantizeLinear",
-        "MatMulNBits",
-        "QLinearConv",
-        "QLinearMatMul",
-    }
-)
+_INTEGERS = re.compile(r"Quantize|^QLinear|^QGemm|^QAttention|^MatMulInteger|NBits|Bnb4")
 """Operators by which a model computes in integers although its other values are floats."""
+
+_FOUR_BITS = re.compile(r"NBits|Bnb4")
 
 _RANKS = {"float64": 0, "float32": 1, "float16": 2, "bfloat16": 3}
 
@@ -100,9 +94,15 @@ def _named_for_genai(folder: Path) -> str:
 
 def precision_of(facts: ModelFacts) -> str:
     """Return the precision that a variant computes in, a key of ``harness.core.tolerance.FLOORS``."""
-    if facts.op_types.keys() & QUANTIZED:
-        return "int4" if "MatMulNBits" in facts.op_types else "int8"
+    if _has(facts, _FOUR_BITS):
+        return "int4"
+    if _has(facts, _INTEGERS):
+        return "int8"
     return finest_precision(facts.float_types, "float32")
+
+
+def _has(facts: ModelFacts, operators: re.Pattern[str]) -> bool:
+    return any(operators.search(one) for one in facts.op_types)
 
 
 def _only_model(folder: Path) -> Path | None:
@@ -159,7 +159,7 @@ def _read(path: Path) -> tuple[int, bytes]:
         return _UNREADABLE, bytes(str(path), "utf-8")
     if COMPILED in facts.op_types:
         return _UNREADABLE - 1, digest
-    if facts.op_types.keys() & QUANTIZED:
+    if _has(facts, _INTEGERS):
         return _OF_INTEGERS, digest
     return _RANKS.get(finest_precision(facts.float_types, "float32"), _OF_INTEGERS), digest
 

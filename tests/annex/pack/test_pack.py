@@ -128,8 +128,8 @@ def test_only_what_passes_on_a_device_is_chosen() -> None:
 
 
 def test_one_variant_for_each_provider_and_device_and_that_for_the_cpu_last() -> None:
-    targets = {"cpu": CPU, "one": OPENVINO, "two": OPENVINO}
-    proof = _proof(_tried("cpu", provider=CPU), _tried("one"), _tried("two"), **targets)
+    records = (_tried("cpu", provider=CPU), _tried("one"), _tried("two"))
+    proof = _proof(*records, cpu=CPU, one=OPENVINO, two=OPENVINO)
     chosen, left = choose(proof, "m.onnx")
     assert [(one.name, one.device) for one in chosen] == [("one", "cpu"), ("cpu", "cpu")]
     assert [one.target for one in left] == ["two"]

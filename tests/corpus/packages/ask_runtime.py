@@ -30,7 +30,6 @@ def main() -> None:
     """Answer until the input ends; the first line says whether there is such an API."""
     import onnxruntime as ort
 
-    ort.set_default_logger_severity(4)
     _tell(hasattr(ort, "ModelPackageContext"))
     for line in sys.stdin:
         _tell(_answer(ort, json.loads(line)))

@@ -21,6 +21,8 @@ class Draft:
         self.draw, self.root = draw, root
         self.manifest: Manifest = {"schema_version": draw.choice(["1.0", "1.0", "1.0", 1, "1.3"])}
         self.variants: list[tuple[dict[str, Any], Path]] = []
+        self.later: list[tuple[Path, Any]] = []
+        """JSON files to write last, after a change of what they have."""
         for key in ("package_name", "package_version", "description"):
             if draw.random() < 0.4:
                 self.manifest[key] = draw.choice(["phi", "4.0.0", "a model, ü", ""])
@@ -44,11 +46,6 @@ class Draft:
         file = home / ("component.json" if form == "folder" else "parts.json")
         self.later.append((file, body))
         return home.name if form == "folder" else f"{home.name}/{file.name}"
-
-    @property
-    def later(self) -> list[tuple[Path, Any]]:
-        """JSON files to write last, after a change of what they have."""
-        return self.__dict__.setdefault("_later", [])
 
     def _variant(self, home: Path, folder: str) -> dict[str, Any]:
         draw = self.draw

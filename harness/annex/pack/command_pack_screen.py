@@ -1,6 +1,6 @@
 """The screen of a checked package: variants by targets, selections, and what is wrong, in 80 columns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from harness.annex.pack.checking import PackageCheck
@@ -66,7 +66,8 @@ def _rows(found: PackageCheck) -> Iterator[tuple[str, str, str, str, str, str]]:
                 one_line(visible(target), _NAME),
                 _verdict(alone),
                 "yes" if chosen else "",
-                *_times(alone),
+                _time(alone, "create"),
+                _time(alone, "first_run"),
             )
 
 
@@ -76,6 +77,6 @@ def _verdict(record: Record | None) -> str:
     return "not here" if lacks_target(record.verdict, record.phase) else str(record.verdict).replace("_", " ")
 
 
-def _times(record: Record | None) -> Sequence[str]:
+def _time(record: Record | None, key: str) -> str:
     timings = {} if record is None else record.timings_ms
-    return [f"{timings[key]:.1f}" if key in timings else "" for key in ("create", "first_run")]
+    return f"{timings[key]:.1f}" if key in timings else ""
