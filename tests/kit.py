@@ -445,7 +445,8 @@ def start_engine(
     """
     loaded = make_matrix(matrix, folder / "m.toml")
     suites = open_suites(loaded)
-    plan = expand(loaded, models or {name: suite.models() for name, suite in suites.items()})
+    uses = {name: suite.uses for name, suite in suites.items() if suite.uses}
+    plan = expand(loaded, models or {name: suite.models() for name, suite in suites.items()}, uses)
     engine = Engine(plan, suites, processes=processes)
     engine.submit(plan.cells)
     engine.drain()

@@ -47,6 +47,7 @@ ANNEXES = {
     "conformance": "",
     "fuzz": "annex.made annex.triage",
     "made": "",
+    "pack": "annex.advise",
     "publication": "annex.conformance",
     "store": "",
     "triage": "annex.made",
@@ -82,6 +83,7 @@ TABLE = {
     "annex.fuzz": floor(f"{BELOW_ENGINE} engine run", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.advise": floor(f"{BELOW_ENGINE} engine studies", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "annex.pack": floor(f"{BELOW_ENGINE} engine studies", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.conformance": floor(
         f"{BELOW_ENGINE} engine studies run report",
         VALUES | {"onnx", "filelock", "jinja2", "platformdirs"},

@@ -45,7 +45,7 @@ from harness.agent.tensor_files import TensorFiles
 FIELDS = {
     *("model", "data_sets", "graph_optimization", "execution_mode", "scenario", "scenario_settings", "other"),
     "generate",
-    *("repeat", "latency", "intra_op_threads", "entries", "make", "evaluate", "form", "fixed"),
+    *("repeat", "latency", "intra_op_threads", "entries", "make", "evaluate", "form", "fixed", "package"),
     *("folder", "trouble"),  # the inbox adds these
 }
 """The fields that a job may have."""

@@ -15,6 +15,7 @@ const SCENARIOS = {
   buffers: 'the JavaScript agent binds no buffers of its own',
   initializers: "onnxruntime's JavaScript API takes no weights from memory but whole files",
   adapters: "onnxruntime's JavaScript API has no adapters",
+  package: "onnxruntime's JavaScript API has no model packages",
   generate: 'the ways to generate text are written for Python',
 };
 

@@ -36,6 +36,7 @@ OWN_COMMANDS = {
     "verify": "harness.annex.conformance.command:VERIFY",
     "publish": "harness.annex.publication.command:PUBLISH",
     "advise": "harness.annex.advise.command:ADVISE",
+    "pack": "harness.annex.pack.command:PACK",
     "record": "harness.record.command:RECORD",
     "golden": "harness.cli.golden_command:GOLDEN",
     "runtime": "harness.cli.runtime_command:RUNTIME",

@@ -15,6 +15,11 @@ AXIS_DEFAULTS: dict[str, str] = {
 }
 """The axes that every cell has -> the value that its id leaves out."""
 
+SESSION_ENTRY = "session."
+"""Prefix of axes that no matrix has: the key of a session configuration entry follows it.
+
+Questions have such axes, and cells of variants that bring entries of their own."""
+
 
 class Cell(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One model on one target at one point of the axes; ``dict`` is for the cached id.

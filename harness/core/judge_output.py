@@ -4,6 +4,7 @@ This is the only place that turns the metrics of an output into a fault, for com
 that are judged again.
 """
 
+import math
 from collections.abc import Iterable
 
 import msgspec
@@ -187,15 +188,50 @@ def _judge_converted(row: OutputMetrics, details: OutputDetails, policy: Policy)
         return wrong(row, Verdict.NO_GOLDEN, details.message)
     if error is None or not error.measured:
         return _judge_values(row, details, msgspec.structs.replace(policy, converted=False, judge_by="table"))
+    if error.reference:
+        return _judge_variant(row, error, details, policy)
     tolerance = policy.tolerance_for(row.dtype)
     within = error.in_limits or least_rtol(error.own_frontier, tolerance.atol) <= tolerance.rtol
     row, fits = _at_tolerance(row, policy)
     row = msgspec.structs.replace(row, precision_error=msgspec.structs.replace(error, within=within))
     if within or (fits and not details.special and explains(error, policy.precision)):
         return right_output(row)
-    if error.lost:
-        return wrong(row, Verdict.NO_GOLDEN, details.hint)
-    return _explained(row, details, policy) or _converted_fault(row, error, details)
+    lost = wrong(row, Verdict.NO_GOLDEN, details.hint) if error.lost else None
+    return lost or _explained(row, details, policy) or _converted_fault(row, error, details)
+
+
+def _judge_variant(
+    row: OutputMetrics, error: PrecisionError, details: OutputDetails, policy: Policy
+) -> OutputJudgement:
+    """Judge an output of a variant by the answer of another variant, which means the same.
+
+    It is right if it keeps as many bits of that answer as its precision demands, or lies within the tolerance
+    of its precision. If the CPU EP's own answer for the variant is as far off, the variant is at fault.
+    """
+    least = policy.least_bits(row.name, policy.precision)
+    most = 2.0**-least
+    row, fits = _at_tolerance(row, policy)
+    kept = error.error is not None and error.error <= most
+    row = msgspec.structs.replace(row, precision_error=msgspec.structs.replace(error, within=kept))
+    if not details.special and (kept or (fits and explains(error, policy.precision))):
+        return right_output(row)
+    if (explained := _explained(row, details, policy)) is not None and explained.fault is None:
+        return explained
+    what = wording.output(row.name)
+    if error.cpu_error is None or error.cpu_error <= most or error.error is None:
+        return _converted_fault(row, error, details)
+    if policy.precision != "float32" and error.error <= LOST:
+        bits = max(0.0, -math.log2(error.error))
+        told = (
+            f"{what} keeps {bits:.1f} bits of the answer of {error.reference}, and {least:.1f} are needed; "
+            "the CPU EP's answer for this variant is as far off: the variant loses them"
+        )
+        return wrong(row, Verdict.PRECISION_LOSS, told)
+    told = (
+        f"{what} is not what {error.reference} computes: relative error {error.error:.2g}, the CPU EP's own "
+        f"{error.cpu_error:.2g}: the variant is another model"
+    )
+    return wrong(row, Verdict.MISMATCH, told)
 
 
 def _explained(row: OutputMetrics, details: OutputDetails, policy: Policy) -> OutputJudgement | None:

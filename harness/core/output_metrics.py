@@ -80,6 +80,8 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         own_frontier: As ``frontier``, for the distance from the CPU EP's own answer; empty where
             ``in_limits`` is enough, or the distance is larger than the precision explains.
         lost: Whether the CPU EP's own answer is lost at this precision, so that the output cannot fail an EP.
+        reference: For a variant of a package, the variant whose golden it is held against: then the CPU EP's
+            own answer excuses nothing, as the variant itself is under test. Empty for a converted model.
     """
 
     error: float | None = None
@@ -91,6 +93,7 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     in_limits: bool = False
     own_frontier: Frontier = ()
     lost: bool = False
+    reference: str = ""
 
 
 class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

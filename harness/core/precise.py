@@ -87,8 +87,10 @@ def judge_precision(
     tolerance_for: ToleranceFor,
     precision: str,
     kinds: Mapping[str, OutputKind] = ONLY_NUMBERS,
+    *,
+    reference: str = "",
 ) -> OutputComparison:
-    """Compare the outputs of a converted model.
+    """Compare the outputs of a converted model, or of a variant of a package.
 
     Args:
         golden: The CPU EP's answer for the unconverted model.
@@ -98,6 +100,7 @@ def judge_precision(
         precision: The computing precision: a key of ``UNIT_ROUNDOFF``, usually from ``computing_precision``.
         kinds: Kinds of outputs that are not plain numbers, by name; random numbers are judged by their
             distribution.
+        reference: For a variant, the variant that gave the golden.
 
     Returns:
         The result is as from ``compare_all``, with ``precision_error`` in the rows of all floating outputs;
@@ -112,7 +115,7 @@ def judge_precision(
             [(_unmeasured(row, "it has other outputs than asked for"),) for row in direct.outputs], policy
         )
     results, owns = (in_order_of(answers, of, kinds) for of in (results, dict(own or ())))
-    measure = _Measure(tolerance_for, precision)
+    measure = _Measure(tolerance_for, precision, reference)
     rows: list[tuple[OutputMetrics, ...]] = []
     for name, answer in answers.items():
         output_kind = kinds.get(name)
@@ -127,7 +130,8 @@ def judge_precision(
 class _Measure:
     """Measures the outputs of a model at one precision."""
 
-    def __init__(self, tolerance_for: ToleranceFor, precision: str) -> None:
+    def __init__(self, tolerance_for: ToleranceFor, precision: str, reference: str = "") -> None:
+        self.reference = reference
         self.tolerance_for = tolerance_for
         self.roundoff = UNIT_ROUNDOFF[precision]
         self.limit = LIMITS[precision]
@@ -172,7 +176,7 @@ class _Measure:
         if golden.dtype.startswith(_FLOATING):
             error = _precision_error(distances(golden, own, actual))
             direct = msgspec.structs.replace(direct, precision_error=error)
-        if not direct.mismatched or own is None:
+        if not direct.mismatched or own is None or self.reference:
             return direct
         if bool(np.all((actual.array == golden.array) | (actual.array == own.array))):
             return with_details(direct, own="equal")
@@ -183,6 +187,9 @@ class _Measure:
     def floats(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> OutputMetrics:
         """Compare rounded numbers; see the module's docstring."""
         apart = distances(golden, own, actual)
+        if self.reference:
+            error = msgspec.structs.replace(_precision_error(apart), measured=True, reference=self.reference)
+            return msgspec.structs.replace(self.direct(name, golden, actual), precision_error=error)
         lost = apart.own_special or apart.own_error > LOST * apart.golden
         in_limits = not lost and self._in_limits(apart)
         frontier: Frontier = ()

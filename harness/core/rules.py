@@ -16,6 +16,7 @@ from harness.core.judgement import OutputJudgement
 from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, judging_of
 from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
 from harness.core.placement_verdict import verdict_by_placement
+from harness.core.scenario import Observations
 from harness.core.verdict import Phase, Verdict
 
 FOR_OTHER_INPUTS = "for other inputs in the same session"
@@ -54,6 +55,46 @@ def not_tried(judging: Judging) -> Ruling | None:
     return _ended(judging, "unavailable", Verdict.UNAVAILABLE) or _ended(
         judging, "declared", Verdict.DECLARED
     )
+
+
+def no_variant(judging: Judging) -> Ruling | None:
+    """No variant of a package is for this target, so that an application gets an error from the selection."""
+    facts = judging.facts.scenario
+    if "by_rules" not in facts or facts["by_rules"] or facts.get("chosen"):
+        return None
+    refusal = str(facts.get("refusal", ""))
+    why = "nothing matches" if not refusal or _NOTHING_MATCHES in refusal else refusal
+    return Ruling(Verdict.NO_VARIANT, f"{why}: {_answers(facts)}")
+
+
+def wrong_variant(judging: Judging) -> Ruling | None:
+    """The runtime selects another variant than its own rules demand, or none although one matches."""
+    facts = judging.facts.scenario
+    best = facts.get("by_rules")
+    if not best or "chosen" not in facts or facts["chosen"] == best:
+        return None
+    chosen = facts["chosen"] or "none"
+    return Ruling(
+        Verdict.WRONG_VARIANT, f"it selects {chosen}, and by the rules it is {best}: {_answers(facts)}"
+    )
+
+
+def stale_variant(judging: Judging) -> Ruling | None:
+    """The EP accepts a compiled variant, and cannot load it, or another build made it."""
+    facts, ended = judging.facts.scenario, judging.facts.ended
+    chosen = facts.get("chosen")
+    if not chosen or "by_rules" not in facts:
+        return None
+    if ended is not None and ended.how == "raised" and judging.facts.phase is Phase.CREATE:
+        score = facts.get("score")
+        if isinstance(score, int) and score > 0:
+            what = f"the EP accepts {chosen} ({_answers(facts)}), and cannot load it: {ended.message}"
+            return Ruling(Verdict.STALE_VARIANT, what)
+    stale = facts.get("stale")
+    if isinstance(stale, tuple) and chosen in stale:
+        what = f"{chosen} was compiled by another build than its compatibility string says"
+        return Ruling(Verdict.STALE_VARIANT, f"{what}: {_answers(facts)}")
+    return None
 
 
 def invalid_model(judging: Judging) -> Ruling | None:
@@ -296,6 +337,9 @@ RULES: tuple[Rule, ...] = (
     file_changed,
     not_tried,
     option_rejected,
+    no_variant,
+    wrong_variant,
+    stale_variant,
     invalid_model,
     cpu_refuses,
     no_input,
@@ -319,6 +363,29 @@ RULES: tuple[Rule, ...] = (
     right,
 )
 """The rules in the order in which they are tried; the first that applies decides."""
+
+
+def _answers(facts: Observations) -> str:
+    """Return the EP's answer to each variant of a package, in words."""
+    names, answers = facts.get("variants"), facts.get("answers")
+    if not isinstance(names, tuple) or not isinstance(answers, tuple):
+        return "its variants are unknown"
+    words = (
+        f"{name}: {_ANSWERS.get(str(answer), answer)}" for name, answer in zip(names, answers, strict=False)
+    )
+    return "; ".join(words) or "it has no variants"
+
+
+_NOTHING_MATCHES = "No suitable model variant"
+"""What onnxruntime raises where no variant matches."""
+
+_ANSWERS = {
+    "EP_SUPPORTED_OPTIMAL": "optimal",
+    "EP_SUPPORTED_PREFER_RECOMPILATION": "should be compiled again",
+    "EP_NOT_APPLICABLE": "matches",
+    "EP_UNSUPPORTED": "refused by the EP",
+}
+"""Answer of an EP about a variant -> words."""
 
 
 def _ended(judging: Judging, how: str, verdict: Verdict) -> Ruling | None:

@@ -11,6 +11,9 @@ PLAIN = "plain"
 DYNAMIC_OPTIONS = "dynamic_options"
 """The scenario whose settings are those of the provider in the catalogue."""
 
+PACKAGE_SCENARIO = "package"
+"""The scenario in which a runtime selects a variant of a component; in others, a variant itself runs."""
+
 GENERATE = "generate"
 """The scenario whose records have ``generation``, and the suite of models for it."""
 
@@ -199,6 +202,13 @@ SCENARIOS: dict[str, Scenario] = {
         surface="session.disable_cpu_ep_fallback",
         meaning="a session in which no node may be left to the CPU EP",
         swaps_inputs=True,
+    ),
+    PACKAGE_SCENARIO: Scenario(
+        surface="ModelPackageContext.select_component",
+        meaning="the runtime selects a variant of a model package, and runs it",
+        own_case=True,
+        measurable=False,
+        repeatable=False,
     ),
     GENERATE: Scenario(
         surface="run with a cache of keys and values",

@@ -69,6 +69,16 @@ class Verdict(StrEnum):
     OUT_OF_MEMORY = "out_of_memory", Family.FAILED, "memory ran out"
     OPTION_REJECTED = "option_rejected", Family.FAILED, "the EP refuses a provider option"
     ERROR = "error", Family.FAILED, "the EP raised an error where the CPU EP works"
+    WRONG_VARIANT = (
+        "wrong_variant",
+        Family.FAILED,
+        "the runtime selects another variant of a package than its rules demand",
+    )
+    STALE_VARIANT = (
+        "stale_variant",
+        Family.FAILED,
+        "the EP accepts a compiled variant that it cannot load, or that another build made",
+    )
     FALLBACK_AT_RUN = "fallback_at_run", Family.FAILED, "the session changed its providers during the run"
     SHAPE_MISMATCH = (
         "shape_mismatch",
@@ -95,6 +105,11 @@ class Verdict(StrEnum):
         "of a target, never of a cell: a process that was asked to end died, or did not end",
     )
     UNSUPPORTED = "unsupported", Family.UNSUPPORTED, "the EP refuses the model cleanly"
+    NO_VARIANT = (
+        "no_variant",
+        Family.UNSUPPORTED,
+        "no variant of the package is for this target: an application gets an error",
+    )
     FALLBACK = (
         "fallback",
         Family.UNTESTED,

@@ -33,6 +33,7 @@ from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.nodes import weight_names
 from harness.corpus.ort_format.onnx_copy import unpacked
 from harness.corpus.ort_format.onnx_model import is_ort_format
+from harness.corpus.packages.choice import PackageChoice, Sibling
 from harness.corpus.port import Port, ValueType, model_text, value_type
 from harness.corpus.recipe import Recipe, fitted, inputs_of
 from harness.corpus.row_cache import LARGEST_CONTENT, open_row_cache
@@ -82,6 +83,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         tasks: Output -> task whose answers are compared beside the values; see ``harness.core.agree_key``.
         owner: The owner of its test data, in words.
         vary: The dimensions that the scenario ``dynamic_shapes`` varies, in this order; empty for all.
+        sibling: For a variant of a package, what it is held against; None for any other model.
+        package: For a component of a package, what a runtime selects from; None for any other model.
     """
 
     model_path: Path
@@ -104,10 +107,14 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     owner: str = "the suite's"
     vary: tuple[str, ...] = ()
     source: Path | None = None
+    sibling: Sibling | None = None
+    package: PackageChoice | None = None
 
     @property
     def model_digest(self) -> str:
         """Return the digest of the model with its test data; it is the same for all generated inputs."""
+        if self.sibling is not None:
+            return self.sibling.digest
         return (self.recipe.first if self.recipe else "") or self.digest
 
     @property
@@ -169,7 +176,7 @@ def load_case(
         kept_whole = case.nbytes < LARGEST_CONTENT and case.source is None
         if row_cache is not None and external and state and settled and kept_whole:
             row_cache.put(name, state.text, _pack(case))
-    owner = "your" if suite.kind == "folder" else "the profile's" if suite.frozen else "the suite's"
+    owner = "your" if suite.kind != "built_in" else "the profile's" if suite.frozen else "the suite's"
     case = msgspec.structs.replace(case, state=_both(of_model, case.state), owner=owner)
     return _frozen(case, suite, model)
 
@@ -235,10 +242,10 @@ def _read(
     suite: Suite, model: str, path: Path, dimensions: Mapping[str, int], seed: int, settings: ModelSettings
 ) -> tuple[Case, FileState | None]:
     """Return the case from its files, and the state of its external data before it was read."""
-    if suite.kind == "folder":
+    if suite.kind != "built_in":
         settings = settings.over(read_side_file(path))
     sizes = {**dimensions, **settings.dimensions}
-    config = read_genai_config(path.parent) if suite.kind == "folder" else None
+    config = read_genai_config(suite.home(model)) if suite.kind != "built_in" else None
     with blame(path):
         content = read_model_file(path)
         proto = parse_model(content)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
+from harness.core.scenario import PACKAGE_SCENARIO
 from harness.core.value import Tensor
 from harness.core.ways import TextSettings
 from harness.corpus.case import Case
@@ -94,6 +95,10 @@ def _with_weights_in_memory(case: Case) -> Case | Inapplicable:
     return copy
 
 
+def _of_package(case: Case) -> Case | Inapplicable:
+    return case if case.package is not None else Inapplicable("it is no component of a model package")
+
+
 def _with_several_outputs(case: Case) -> Case | Inapplicable:
     return case if len(case.outputs) > 1 else Inapplicable("the model has a single output")
 
@@ -133,6 +138,7 @@ def _with_data(case: Case, scenario: str, data_sets: tuple[DataSet, ...]) -> Cas
 
 _OWN_CASES: dict[str, Callable[[Case], Case | Inapplicable]] = {
     "external_data": _with_external_data,
+    PACKAGE_SCENARIO: _of_package,
     "free_dimensions": _with_sizes,
     "terminate": _in_loop,
     "initializers": _with_weights_in_memory,

@@ -14,11 +14,13 @@ import numpy as np
 
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.policy import Policy
+from harness.core.variant_use import VariantUse
 from harness.core.visible_text import visible
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.intact import find_damaged, mend
 from harness.corpus.model_errors import DamagedError, ModelError
 from harness.corpus.model_folder import find_models, is_text, models_among
+from harness.corpus.packages.model_package import ModelPackage
 
 FORMAT = 2
 """Rises when suites in the cache change although no version of their sources does."""
@@ -27,13 +29,18 @@ FORMAT = 2
 NO_ONNX = Problem(where="onnx", what="the package onnx is not installed", hint="pip install onnx")
 
 
+def _none(_model: str) -> str:
+    return ""
+
+
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
     """A named, ordered collection of models.
 
     Attributes:
         name: The name of a built-in suite, or a folder's base name.
         root: The folder that holds the models.
-        kind: ``built_in``: each folder below the root is a model; ``folder``: each ``.onnx`` file is one.
+        kind: ``built_in``: each folder below the root is a model; ``folder``: each ``.onnx`` file is one;
+            ``package``: each variant of a component is one, and each component.
         names: The models, sorted.
         misnamed: Those of them whose file has a name that is not UTF-8: names here are spelled out, and the
             models cannot be run.
@@ -43,11 +50,16 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         make_all: Fills the empty folder of the suite, if it is made as a whole.
         policies: Model -> how it is judged, if the suite is frozen: goldens and noise are in its files, and
             nothing is asked of the CPU provider. None for any other suite.
+        package: The package that it is; None for any other suite.
+        files: Model -> its file, for the variants of a package.
+        uses: Model -> how it is used, for a package.
+        siblings: Returns the model of the package whose golden a model has; empty if it has its own.
+        computes: Returns the precision that a variant computes in; empty if it cannot be read.
     """
 
     name: str
     root: Path
-    kind: Literal["built_in", "folder"]
+    kind: Literal["built_in", "folder", "package"]
     names: tuple[str, ...]
     misnamed: frozenset[str] = frozenset()
     shared: frozenset[str] = frozenset()
@@ -55,6 +67,11 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     make: Callable[[str, Path], None] | None = None
     make_all: Callable[[Path], None] | None = None
     policies: Mapping[str, Policy] | None = None
+    package: ModelPackage | None = None
+    files: Mapping[str, Path] = {}
+    uses: Mapping[str, VariantUse] = {}
+    siblings: Callable[[str], str] = _none
+    computes: Callable[[str], str] = _none
 
     @property
     def frozen(self) -> bool:
@@ -76,6 +93,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
                 fill_once(self.root / model, self._maker(model), with_digests=True)
             except UsageError as error:
                 raise ModelError(self.root / model / "model.onnx", error.problems[0].what) from error
+        if self.package is not None:
+            return self.files[model if model in self.files else self.siblings(model)]
         inside = f"{model}/model.onnx" if self.kind == "built_in" else model
         return self.root / inside
 
@@ -109,6 +128,18 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
             raise DamagedError(folder, one_line(error)) from error
         return f"{folder}: files in the cache that were damaged or missing, and are made again: {count}"
 
+    def home(self, model: str) -> Path:
+        """Return the folder whose other files belong to a model: that of its file, or of its variant."""
+        if self.package is None:
+            return self.model_path(model).parent
+        name = model if model in self.files else self.siblings(model)
+        return next(
+            variant.folder
+            for component in self.package.components
+            for variant in component.variants
+            if name == f"{component.name}/{variant.name}"
+        )
+
     def _maker(self, model: str) -> Callable[[Path], None]:
         assert self.make is not None  # noqa: S101 - only such suites make single models
         return functools.partial(self.make, model)
@@ -119,6 +150,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         That is the model's folder, or ``<stem>/`` in it if other models share it.
         """
         path = self.model_path(model)
+        if self.package is not None:
+            return self.home(model)
         return path.with_suffix("") if _parent(model) in self.shared else path.parent
 
 

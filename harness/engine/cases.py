@@ -23,6 +23,7 @@ from harness.corpus.model_errors import (
     SettingsError,
 )
 from harness.corpus.noisy import noisy_case
+from harness.corpus.packages.variant_case import component_case, variant_case
 from harness.corpus.scenario_case import Inapplicable, scenario_case
 from harness.corpus.shapes import GIVEN
 from harness.corpus.suite import Suite
@@ -111,6 +112,14 @@ class Cases:
     def of(self, question: Question) -> LoadedCase:
         """Return the model of a question; for a cell, that of its question ``ANSWER``."""
         return self._find(_form(question))
+
+    def given(self, about: Question) -> Question:
+        """Return the question about the model against which a converted one or a variant is held.
+
+        It is the model as its suite has it, or the variant whose golden its component has.
+        """
+        sibling = self._suites[about.suite].siblings(about.model)
+        return msgspec.structs.replace(about.for_golden(AS_IS), model=sibling or about.model)
 
     def is_gone(self, question: Question) -> bool:
         """Return whether the model of a question has vanished from the cache; if so, it is made again."""
@@ -236,7 +245,20 @@ class Cases:
             case = self._find(wanted._replace(draw=0))
             return at_draw(case, wanted.draw) if isinstance(case, Case) else case
         case = self._find(wanted._replace(form=_FIRST))
-        return self._with_inputs(wanted.suite, wanted.model, case) if isinstance(case, Case) else case
+        if not isinstance(case, Case):
+            return case
+        sibling = self._suites[wanted.suite].siblings(wanted.model)
+        return self._held_against(case, wanted, sibling) if sibling else self._with_inputs(*wanted[:2], case)
+
+    def _held_against(self, own: Case, wanted: _Form, sibling: str) -> LoadedCase:
+        """Return a variant, or a component, of a package with the inputs of the one that has the golden."""
+        suite = self._suites[wanted.suite]
+        reference = self._find(wanted._replace(model=sibling))
+        if not isinstance(reference, Case):
+            return reference
+        if suite.uses[wanted.model].is_component:
+            return component_case(reference, suite, wanted.model, sibling)
+        return variant_case(own, reference, sibling)
 
     def _in_form(self, case: Case, wanted: _Form) -> LoadedCase:
         """Return a case in the form that a question needs; a full cache fails the question, not the run."""

@@ -19,7 +19,7 @@ from harness.core.missing import Need
 from harness.corpus.model_check import end_checker
 from harness.corpus.suite import Suite
 from harness.engine.admission import processors
-from harness.engine.cases import Cases
+from harness.engine.cases import Cases, LoadedCase
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.configuration import configuration
 from harness.engine.dispatcher import Dispatcher
@@ -31,7 +31,7 @@ from harness.engine.planned_end import planned_end
 from harness.engine.process_pool import ProcessPool
 from harness.engine.queues import Queues
 from harness.engine.references import MORE_OF_SMALL, References, Stores
-from harness.engine.task import QuestionKind
+from harness.engine.task import QuestionKind, Task
 from harness.engine.worker import Worker
 from harness.places.fleet import Fleet
 from harness.plan.plan import Plan
@@ -213,6 +213,10 @@ class Engine:
                 yield batch
         if self._end.error is not None:
             raise self._end.error
+
+    def case_of(self, task: Task) -> LoadedCase:
+        """Return the model that a task ran, with its data, or why there is none; after the last event."""
+        return self._pipeline.case(task)
 
     @property
     def failure(self) -> BaseException | None:

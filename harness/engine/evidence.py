@@ -114,22 +114,24 @@ class CellRule(msgspec.Struct, frozen=True, kw_only=True):
     generation: GenerationSupport | None = None
 
 
-def rule_of(plan: Plan, cell: Cell, case: Case) -> CellRule:
+def rule_of(plan: Plan, cell: Cell, case: Case, chosen: str = "") -> CellRule:
     """Return the rule of one cell: the matrix's entry, else the default of the computing precision.
 
     The rule of a frozen case is frozen with it: neither the matrix nor a provider's documents change it.
+    ``chosen`` is the variant that ran, for a component of a package.
     """
     further = further_of_cell(plan, cell, case)
     if case.frozen is not None:
         return CellRule(policy=case.frozen.policy, further=further)
-    target = plan.target(cell.target)
+    target = _as_selected(plan.target(cell.target), case, chosen)
     mode = target.mode_at(cell)
     precision_axis = cell.axis("precision")
-    computes = IN_MODEL.get(precision_axis, mode.computes if mode else "float32")
+    converted_to = IN_MODEL.get(precision_axis, "") or _of_variant(case, chosen)
+    computes = converted_to or (mode.computes if mode else "float32")
     precision = computing_precision(case.facts.float_types, computes)
-    converted = precision_axis in IN_MODEL
+    converted = bool(converted_to)
     policy = policy_of(plan.tolerance(cell), precision, converted=converted)
-    own = _own(case, IN_MODEL[precision_axis] if converted else "")
+    own = _own(case, converted_to)
     finest = precision if converted else _finest(case, computes)
     policy = msgspec.structs.replace(
         policy,
@@ -165,6 +167,21 @@ def with_placement(rule: CellRule, placement: Placement) -> CellRule:
         if (computes or not one.delivers) and (not one.on_cpu or one.on_cpu in placement.cpu_ops)
     )
     return rule if len(wider) == len(rule.wider) else msgspec.structs.replace(rule, wider=wider)
+
+
+def _as_selected(target: Target, case: Case, chosen: str) -> Target:
+    """Return a target with the options of a selected variant: the runtime takes those alone."""
+    if case.package is None or not chosen:
+        return target
+    options = {one["name"]: one["options"] for one in case.package.variants}
+    return msgspec.structs.replace(target, options=dict(options.get(chosen, {})))
+
+
+def _of_variant(case: Case, chosen: str) -> str:
+    """Return the precision of a variant that is held against another one; empty for any other model."""
+    if case.package is not None and chosen:
+        return case.package.computes.get(chosen, "float32")
+    return "" if case.sibling is None else case.sibling.computes
 
 
 def _own(case: Case, converted_to: str) -> str:

@@ -11,7 +11,6 @@ from harness.core.facts import CPU_PROVIDER
 from harness.core.missing import Need
 from harness.core.noise import PRECISIONS
 from harness.core.own_cpu import lacks
-from harness.core.precision import AS_IS
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.spread import Spread
 from harness.core.value import NamedValues
@@ -74,7 +73,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
             case Need.NOISE:
                 return self._noise(own, case, rule)
             case Need.REFERENCES:
-                whose = own.for_golden(AS_IS) if rule.policy.converted else own
+                whose = self.cases.given(own) if rule.policy.converted else own
                 return self._references(whose, cell, case)
             case Need.UNDEFINED:
                 return self._undefined(own, case)
@@ -127,7 +126,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         """
         if not rule.policy.converted:
             return self._spread(own, case, rule.policy.noise_at)
-        given = own.for_golden(AS_IS)
+        given = self.cases.given(own)
         return self._spread(given, self.cases.of(given), rule.policy.precision)
 
     def _with_wider(
@@ -135,7 +134,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Evidence | Question:
         """Add the noise of what else may explain an error: one more than is known, which may be enough."""
         if rule.policy.converted:
-            own = own.for_golden(AS_IS)
+            own = self.cases.given(own)
         following = next(one for one in rule.wider if one not in evidence.wider)
         of = self.cases.of(own) if rule.policy.converted else case
         noise = self._spread(own, of, following.noise_at)
@@ -212,7 +211,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
 
     def _doubts(self, about: Question, case: Case, rule: CellRule) -> dict[QuestionKind, str]:
         """Return why answers of ``onnx.reference`` do not count alone, by the kind of question."""
-        given = self.cases.of(about.for_golden(AS_IS)) if rule.policy.converted else case
+        given = self.cases.of(self.cases.given(about)) if rule.policy.converted else case
         if not isinstance(given, Case):
             return {}
         own = doubt_about(given.facts.operators, given.facts.float_types)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from harness import agent
-from harness.core.cell import AXIS_DEFAULTS
+from harness.core.cell import AXIS_DEFAULTS, SESSION_ENTRY
 from harness.core.scenario import agent_module
 from harness.corpus.case import Case
 from harness.corpus.generation_case import GenerationSupport
@@ -30,9 +30,6 @@ FORM = "form"
 
 THREADS = "intra_op_threads"
 """An axis that no matrix has: threads within an operator, 0 for onnxruntime's choice; 1 by default."""
-
-SESSION_ENTRY = "session."
-"""Prefix of axes that no matrix has: the key of a session configuration entry follows it."""
 
 CHUNK_BYTES = 8 << 20
 """Bytes of a file in one message, so that it does not occupy connection and memory for long."""
@@ -126,6 +123,7 @@ def job(
             **({THREADS: int(axes[THREADS])} if THREADS in axes else {}),
             **({"entries": entries} if entries else {}),
             **({"fixed": dict(demands.fixed)} if demands.fixed else {}),
+            **({"package": case.package.job()} if case.package is not None and local else {}),
         }
     except BaseException:
         tensors.discard()

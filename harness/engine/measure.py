@@ -168,11 +168,14 @@ def _converted(
     policy = rule.policy
     kinds = _kinds(case, full.outputs, evidence, rule)
     owns = own.outputs if own.status == "ok" else None
-    compared = _compare_precision(full.outputs, owns, outcome.outputs, rule, kinds)
+    reference = "" if case.sibling is None else case.sibling.reference
+    compared = _compare_precision(full.outputs, owns, outcome.outputs, rule, kinds, reference)
     again: tuple[OutputMetrics, ...] = ()
     if outcome.second is not None:
         seconds = (outcome.second,)
-        again = _compare_precision(full.outputs[:1], owns and owns[:1], seconds, rule, kinds[:1]).outputs
+        again = _compare_precision(
+            full.outputs[:1], owns and owns[:1], seconds, rule, kinds[:1], reference
+        ).outputs
     if (noise := noises(evidence)) is not None:
         compared = _with_noise(compared, full.outputs, outcome.outputs, noise)
     return msgspec.structs.replace(
@@ -225,6 +228,7 @@ def _compare_precision(
     results: Sequence[NamedValues],
     rule: CellRule,
     kinds: Sequence[Mapping[str, OutputKind]],
+    reference: str,
 ) -> OutputComparison:
     return judge_precision(
         flat(golden),
@@ -233,6 +237,7 @@ def _compare_precision(
         rule.policy.tolerance_for,
         rule.policy.precision,
         by_name(kinds),
+        reference=reference,
     )
 
 

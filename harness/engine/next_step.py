@@ -8,7 +8,6 @@ from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER, Facts, facts_for_other_inputs
 from harness.core.lru_cache import LruCache
 from harness.core.missing import Need, missing
-from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN
 from harness.core.value import NamedValues
 from harness.corpus.case import Case
@@ -105,7 +104,8 @@ class NextStep(msgspec.Struct, frozen=True):
         return Measurement(facts, trial.rule.policy)
 
     def _trial(self, about: Question, cell: Cell, case: Case, outcome: OpenOutcome) -> _Trial:
-        rule = rule_of(self.plan, cell, case)
+        chosen = outcome.scenario.get("chosen", "") if isinstance(outcome, Ran) else ""
+        rule = rule_of(self.plan, cell, case, str(chosen))
         if about.scenario == GENERATE:
             rule = msgspec.structs.replace(rule, generation=self.cases.generation(case))
         if isinstance(outcome, Ran):
@@ -229,9 +229,11 @@ class NextStep(msgspec.Struct, frozen=True):
             return own
         if not converted:
             return Evidence(golden=golden)
-        full = self._inquiry.answered(own.for_golden(AS_IS))
+        full = self._inquiry.answered(self.cases.given(own))
         if isinstance(full, Question):
             return full
+        if case.sibling is not None:
+            return Evidence(golden=golden, full=full)
         rounded = self._inquiry.answered(msgspec.structs.replace(own, kind=QuestionKind.ROUNDED))
         if isinstance(rounded, Question):
             return rounded

@@ -56,7 +56,7 @@ class OpenQuestions(msgspec.Struct, eq=False):
             return False
         question = self._for_data(task)
         if question is None and isinstance(self.cases.of(task.about), Case):
-            goldens = dict.fromkeys((task.about.for_golden(), task.about.for_golden(AS_IS)))
+            goldens = dict.fromkeys((task.about.for_golden(), self.cases.given(task.about)))
             question = next((golden for golden in goldens if not self._is_answered(golden)), None)
         if question is not None:
             self._ask(question)
@@ -97,7 +97,7 @@ class OpenQuestions(msgspec.Struct, eq=False):
         about = task.about
         if not isinstance(task, CellTask):
             return None
-        given = about.for_golden(AS_IS)
+        given = self.cases.given(about)
         plain = msgspec.structs.replace(given, scenario=PLAIN)
         made = msgspec.structs.replace(about, kind=QuestionKind.MADE, scenario=PLAIN)
         for question in (plain, given, made):

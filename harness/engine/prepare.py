@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.core.errors import Problem, UsageError
+from harness.corpus.packages.model_package import is_package
+from harness.corpus.packages.package_suite import open_package
 from harness.corpus.suite import Suite, open_folder
 from harness.corpus.suites import open_suite
 from harness.plan.baseline_file import with_baselines
@@ -50,7 +52,8 @@ def make_plan(
         UsageError: A suite, a folder, a baseline or the share is wrong, or a glob matches nothing.
     """
     suites = open_suites(matrix)
-    plan: Plan = expand(matrix, {name: suite.models() for name, suite in suites.items()})
+    uses = {name: suite.uses for name, suite in suites.items() if suite.uses}
+    plan: Plan = expand(matrix, {name: suite.models() for name, suite in suites.items()}, uses)
     if targets or models:
         plan = plan.only(one_or_more(targets), one_or_more(models))
     known = [baselines] if isinstance(baselines, Path | str) else baselines
@@ -80,10 +83,14 @@ def open_suites(matrix: Matrix) -> dict[str, Suite]:
     """
     suites: dict[str, Suite] = {}
     problems: list[Problem] = []
-    wanted: list[str | Path] = [*matrix.models.suites, *matrix.folder_paths]
+    wanted: list[str | Path] = [*matrix.models.suites, *matrix.folder_paths, *matrix.package_paths]
+    packages = frozenset(matrix.package_paths)
     for what in wanted:
         try:
-            suite = open_suite(what) if isinstance(what, str) else open_folder(what)
+            if isinstance(what, str):
+                suite = open_suite(what)
+            else:
+                suite = open_package(what) if what in packages or is_package(what) else open_folder(what)
         except UsageError as error:
             problems += error.problems
             continue

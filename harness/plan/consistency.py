@@ -72,11 +72,13 @@ def _in_selecting(table: dict[str, Any], place: FilePlace) -> Iterator[Problem]:
 
 
 def _in_models(models: dict[str, Any], place: FilePlace, folder: Path) -> Iterator[Problem]:
-    if not models.get("suites") and not models.get("folders"):
-        hint = 'write suites = ["onnx-node"] or folders = ["models"]'
-        yield place.problem("there are no suites and no folders", hint)
+    if not any(models.get(key) for key in ("suites", "folders", "packages")):
+        hint = 'write suites = ["onnx-node"], folders = ["models"] or packages = ["phi.ortpackage"]'
+        yield place.problem("there are no suites, no folders and no packages", hint)
     suites = _items(models.get("suites"), place.key("suites"))
-    for here, written in _items(models.get("folders"), place.key("folders")):
+    for here, written in (
+        entry for key in ("folders", "packages") for entry in _items(models.get(key), place.key(key))
+    ):
         name = (folder / written).name
         # ".." has no name of its own.
         suites.append((here, name if name != ".." else Path(realpath(folder / written)).name))

@@ -5,9 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 
-from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.cell import AXIS_DEFAULTS, SESSION_ENTRY, Cell
 from harness.core.errors import Problem, UsageError
-from harness.core.structure import FilePlace
+from harness.core.scenario import PACKAGE_SCENARIO
+from harness.core.structure import OPTION, FilePlace
+from harness.core.variant_use import VariantUse
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import has_latency, has_repeat
@@ -15,12 +17,20 @@ from harness.plan.selector import HasSelector, SelectorIndex, model_matcher
 from harness.plan.target import Target, is_fixed
 from harness.plan.unmatched import unmatched_entries, unmatched_model_globs
 
+NO_USES: Mapping[str, Mapping[str, VariantUse]] = {}
+
 _MOST_CELLS = 1_000_000
 """A larger plan is a mistake in the axes: real runs have up to some hundred thousand cells."""
 
 
-def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
+Uses = Mapping[str, Mapping[str, VariantUse]]
+"""Suite -> model -> how it is used, for packages."""
+
+
+def expand(matrix: Matrix, models: Mapping[str, Sequence[str]], uses: Uses = NO_USES) -> Plan:
     """Return the plan of a checked matrix for the models of each suite: at least one cell, with unique ids.
+
+    ``uses`` are those of packages: a variant runs on the targets of its provider, with its own options.
 
     Raises:
         UsageError: The plan has more than ``_MOST_CELLS`` before exclusion; an id occurs twice; an entry of
@@ -41,7 +51,7 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
     if count > _MOST_CELLS:
         what = f"the axes make {count:,} cells; a plan has at most {_MOST_CELLS:,}"
         raise UsageError.at(place, what, "remove axes, or values of them")
-    every = tuple(cells(matrix, wanted))
+    every = tuple(cells(matrix, wanted, uses))
     index = SelectorIndex(matrix.exclude, matrix.first_providers)
     left = tuple(cell for cell in every if not index.matching(cell)) if matrix.exclude else every
 
@@ -65,7 +75,7 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Plan:
     return Plan(matrix=matrix, cells=left)
 
 
-def cells(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Iterator[Cell]:
+def cells(matrix: Matrix, models: Mapping[str, Sequence[str]], uses: Uses = NO_USES) -> Iterator[Cell]:
     """Yield the whole product lazily, in the order of target, option axes, model, other axes.
 
     One process serves a target with one precision mode and one set of provider options. These vary slowest,
@@ -83,8 +93,32 @@ def cells(matrix: Matrix, models: Mapping[str, Sequence[str]]) -> Iterator[Cell]
                 for values in product(*others.values())
             ]
             for suite, names in models.items():
+                of_suite = uses.get(suite, {})
                 for model, point in product(names, points):
-                    yield Cell(suite=suite, model=model, target=target.name, axes=point)
+                    use = of_suite.get(model)
+                    if use is None:
+                        yield Cell(suite=suite, model=model, target=target.name, axes=point)
+                    elif (own := _used(use, target, point)) is not None:
+                        yield Cell(suite=suite, model=model, target=target.name, axes=own)
+
+
+def _used(
+    use: VariantUse, target: Target, point: tuple[tuple[str, str], ...]
+) -> tuple[tuple[str, str], ...] | None:
+    """Return the axes of a model of a package; None if it does not run there.
+
+    Options that differ from the target's are axes of the cell, so that its id has them.
+    """
+    selects = dict(point)["scenario"] == PACKAGE_SCENARIO
+    if selects or use.is_component:
+        return point if selects and use.is_component else None
+    if use.ep and use.ep not in target.provider:
+        return None
+    options = {
+        f"{OPTION}{key}": value for key, value in use.options.items() if target.options.get(key) != value
+    }
+    entries = {f"{SESSION_ENTRY}{key}": value for key, value in use.entries.items()}
+    return tuple(sorted(({**options, **entries} | dict(point)).items()))
 
 
 def _axes(matrix: Matrix, target: Target) -> dict[str, tuple[str, ...]]:

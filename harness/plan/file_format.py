@@ -79,6 +79,13 @@ class ModelsTable(msgspec.Struct, kw_only=True):
         list[SelectorText],
         Meta(description="Folders of models, relative to the matrix file: every *.onnx below."),
     ] = []
+    packages: Annotated[
+        list[SelectorText],
+        Meta(
+            description="Model packages of onnxruntime, relative to the matrix file: each variant of each "
+            "component is a model, for the targets of its provider."
+        ),
+    ] = []
     exclude: Annotated[list[SelectorText], Meta(description="Globs on suite/model that leave the plan.")] = []
     dimensions: Annotated[
         dict[SelectorText, SettingSize],

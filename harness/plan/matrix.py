@@ -36,6 +36,7 @@ class ModelSelection(msgspec.Struct, frozen=True, kw_only=True):
 
     suites: tuple[str, ...] = ()
     folders: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
     exclude: Globs = ()
     dimensions: dict[str, int] = {}
 
@@ -75,6 +76,11 @@ class Matrix(msgspec.Struct, frozen=True, kw_only=True):
     def folder_paths(self) -> tuple[Path, ...]:
         """Return the folders of models; relative paths start at the matrix file's folder."""
         return tuple(Path(self.path).absolute().parent / folder for folder in self.models.folders)
+
+    @property
+    def package_paths(self) -> tuple[Path, ...]:
+        """Return the folders of model packages, likewise."""
+        return tuple(Path(self.path).absolute().parent / folder for folder in self.models.packages)
 
     @property
     def first_providers(self) -> dict[str, str]:

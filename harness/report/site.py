@@ -17,6 +17,7 @@ from harness.report.model_grid import model_pages
 from harness.report.nights_page import nights_view
 from harness.report.operator_pages import column_views, operators_view
 from harness.report.overview import overview_view
+from harness.report.package_page import package_view
 from harness.report.page import PAGE_GENERATOR, Pages, write_pages
 from harness.report.performance import performance_view
 from harness.report.precision_page import precision_view
@@ -74,6 +75,7 @@ PAGES = (
         title="Performance", stem="performance", template="page_performance.html", views=performance_view
     ),
     SitePage(title="Generation", stem="generation", template="page_generation.html", views=generation_pages),
+    SitePage(title="Package", stem="package", template="page_package.html", views=package_view),
     SitePage(title="Failures", stem="failures", template="page_failures.html", views=failures_view),
     SitePage(title="Faults", stem="faults", template="page_faults.html", views=fault_pages),
     SitePage(title="Changes", stem="changes", template="page_changes.html", views=changes_view),

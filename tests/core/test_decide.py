@@ -115,7 +115,25 @@ TOO_NEW = OwnCpu(
 )
 TOO_NEW_IR = OwnCpu(status="refused", message="Fail: Unsupported model IR version: 14, max supported: 13")
 
+
+def selected(chosen: str, best: str, facts: Facts = RAN, **further: Any) -> Facts:
+    """Facts of a package whose first of two variants the rules reject."""
+    scenario = {"variants": ("a", "b"), "answers": ("EP_UNSUPPORTED", "EP_SUPPORTED_OPTIMAL")}
+    return msgspec.structs.replace(
+        facts, scenario={**scenario, "chosen": chosen, "by_rules": best, **further}
+    )
+
+
 CASES: list[tuple[Facts, Verdict]] = [
+    (selected("b", "b"), Verdict.PASS),
+    (selected("", "", ended("raised", own=REFUSED)), Verdict.NO_VARIANT),
+    (selected("a", "b"), Verdict.WRONG_VARIANT),
+    (selected("", "b", ended("raised", own=REFUSED)), Verdict.WRONG_VARIANT),
+    (selected("b", "b", ended("raised", phase=Phase.CREATE, own=OK), score=100), Verdict.STALE_VARIANT),
+    (selected("b", "b", ended("raised", phase=Phase.CREATE, own=OK), score=0), Verdict.ERROR),
+    (selected("b", "b", ended("died", phase=Phase.CREATE, own=OK), score=100), Verdict.CRASH),
+    (selected("b", "b", stale=("b",)), Verdict.STALE_VARIANT),
+    (selected("b", "b", stale=("a",)), Verdict.PASS),
     (ended("harness"), Verdict.HARNESS_ERROR),
     (ended("unavailable"), Verdict.UNAVAILABLE),
     (ended("declared"), Verdict.DECLARED),

@@ -14,7 +14,7 @@ from harness.annex.triage.bundle_files import Bundle
 from harness.annex.triage.distance import values_difference
 from harness.annex.triage.manifest import BUNDLE_MODEL, WRONG_OUTPUTS, BundledTolerance, BundleManifest
 from harness.annex.triage.session_use import REPEATED_RUNS, REPEATED_SESSIONS, RUNS, SESSIONS, THREADS_FIGURE
-from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.cell import AXIS_DEFAULTS, SESSION_ENTRY, Cell
 from harness.core.errors import valid_names
 from harness.core.noise import NoiseLimits
 from harness.core.precision import made_for
@@ -26,7 +26,7 @@ from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, Noted, TargetReady, Warned
-from harness.engine.job import SESSION_ENTRY, THREADS
+from harness.engine.job import THREADS
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import REPEAT, RepeatSettings, RunsRequest, has_repeat

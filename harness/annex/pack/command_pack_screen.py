@@ -1,0 +1,82 @@
+"""The screen of a checked package: variants by targets, selections, and what is wrong, in 80 columns."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness.annex.pack.checking import PackageCheck
+from harness.cli.output import wrapped
+from harness.core.errors import one_line
+from harness.core.record import Record
+from harness.core.verdict import lacks_target
+from harness.core.visible_text import visible
+from harness.report.figures import plural
+from harness.run.run_summary import WIDTH
+
+_NAME = 30
+_ROWS = 24
+"""Rows of variants on the screen; --json has all."""
+
+
+def check_screen(found: PackageCheck) -> Iterator[str]:
+    """Yield the lines."""
+    rows = [*_rows(found)]
+    wide = max(map(len, ["variant", *(name for name, *_ in rows[:_ROWS])]))
+    places = max(map(len, ["target", *(target for _, target, *_ in rows[:_ROWS])]))
+    yield f"{'variant':<{wide}}  {'target':<{places}}  {'verdict':<15} selected  load ms   run ms"
+    for name, target, verdict, chosen, load, run in rows[:_ROWS]:
+        line = f"{name:<{wide}}  {target:<{places}}  {verdict:<15} {chosen:<8} {load:>8} {run:>8}"
+        yield line.rstrip()[:WIDTH]
+    if len(rows) > _ROWS:
+        yield f"and {plural(len(rows) - _ROWS, 'more row')}: --json has all"
+    yield ""
+    for record in found.holes:
+        text = f"on {record.target} nothing of {record.model} matches: an application gets an error there"
+        yield from wrapped(visible(text), "hole      ")
+    for name in found.untried:
+        yield from wrapped(visible(f"{name}: no target at hand can run it"), "untried   ")
+    for record in found.wrong:
+        what = f"{record.model} on {record.target}: {str(record.verdict).replace('_', ' ')}"
+        yield from wrapped(visible(one_line(f"{what}: {record.reason}", 300)), "wrong     ")
+    count, wrong = len(found.alone) + len(found.selected), len(found.wrong)
+    yield f"{plural(count, 'result')}: " + (f"{wrong} wrong" if wrong else "nothing is wrong")
+
+
+def check_json(found: PackageCheck) -> dict[str, Any]:
+    """Return the same as plain values, with the records."""
+    return {
+        "variants": list(found.variants),
+        "records": [*found.alone.values(), *found.selected.values()],
+        "wrong": [record.cell for record in found.wrong],
+        "holes": [record.cell for record in found.holes],
+        "untried": list(found.untried),
+    }
+
+
+def _rows(found: PackageCheck) -> Iterator[tuple[str, str, str, str, str, str]]:
+    targets = dict.fromkeys(target for _, target in (*found.selected, *found.alone))
+    for name in found.variants:
+        component, _, variant = name.partition("/")
+        for target in targets:
+            alone, selection = found.alone.get((name, target)), found.selected.get((component, target))
+            chosen = selection is not None and selection.scenario.get("chosen") == variant
+            if alone is None and not chosen:
+                continue
+            yield (
+                one_line(visible(name), _NAME),
+                one_line(visible(target), _NAME),
+                _verdict(alone),
+                "yes" if chosen else "",
+                _time(alone, "create"),
+                _time(alone, "first_run"),
+            )
+
+
+def _verdict(record: Record | None) -> str:
+    if record is None:
+        return ""
+    return "not here" if lacks_target(record.verdict, record.phase) else str(record.verdict).replace("_", " ")
+
+
+def _time(record: Record | None, key: str) -> str:
+    timings = {} if record is None else record.timings_ms
+    return f"{timings[key]:.1f}" if key in timings else ""

@@ -1,0 +1,19 @@
+"""How a model of a package is used: by which provider, with which options of its own."""
+
+import msgspec
+
+
+class VariantUse(msgspec.Struct, frozen=True, kw_only=True):
+    """How one model of a package is used.
+
+    Attributes:
+        ep: The one provider that it is for; empty for any.
+        options: Provider options that it brings.
+        entries: Session configuration entries that it brings, without paths.
+        is_component: Whether it stands for a whole component, from which a runtime selects.
+    """
+
+    ep: str = ""
+    options: dict[str, str] = {}
+    entries: dict[str, str] = {}
+    is_component: bool = False
