@@ -12,7 +12,7 @@ from harness.cli.matrix_text import matrix_of, short_name, target_lines, toml
 from harness.cli.output import notify
 from harness.cli.web import WebRuntime, provider_named, require, runtime_lines
 from harness.core.errors import Problem, UsageError
-from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
+from harness.core.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN, SCENARIOS
 from harness.plan.matrix import Matrix, matrix_from, read_matrix
 
 _SUITE = "onnx-node"
@@ -125,11 +125,12 @@ class Tested(msgspec.Struct, frozen=True, kw_only=True):
             yield _USUAL
             return
         if self.api:
+            names = [name for name in SCENARIOS if name != PACKAGE_SCENARIO]
             yield _API.format(
-                scenarios=toml(list(SCENARIOS)),
+                scenarios=toml(names),
                 shapes=toml(_SHAPES),
-                others=toml(name for name in SCENARIOS if name not in (PLAIN, "batch_slots", *_SHAPES)),
-                no_text=toml(name for name in SCENARIOS if name != GENERATE),
+                others=toml(name for name in names if name not in (PLAIN, "batch_slots", *_SHAPES)),
+                no_text=toml(name for name in names if name != GENERATE),
             )
             return
         yield "[models]"
