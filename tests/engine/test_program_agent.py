@@ -189,7 +189,7 @@ def test_check_names_a_missing_agent_and_what_excludes_it(tmp_path: Path) -> Non
 
 def test_the_example_passes_agent_check() -> None:
     """All checks but the slowest; none fails."""
-    words = ["agent-check", "--large", "1", "--only", "jobs", "--", EXAMPLE]
+    words = ("agent-check", "--large", "1", "--only", "jobs", "--", str(EXAMPLE))
     done = harness(*words)
     assert done.returncode == 0, done.stdout
     assert " 0 failed" in done.stdout
