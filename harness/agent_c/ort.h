@@ -67,6 +67,8 @@ PLACE(33, 0, OrtStatus *, SessionGetInputTypeInfo, const OrtSession *, size_t, O
 PLACE(36, 0, OrtStatus *, SessionGetInputName, const OrtSession *, size_t, OrtAllocator *, char **);
 PLACE(37, 0, OrtStatus *, SessionGetOutputName, const OrtSession *, size_t, OrtAllocator *, char **);
 PLACE(48, 0, OrtStatus *, CreateTensorAsOrtValue, OrtAllocator *, const int64_t *, size_t, int type, OrtValue **);
+PLACE(49, 0, OrtStatus *, CreateTensorWithDataAsOrtValue, const OrtMemoryInfo *, void *, size_t, const int64_t *, size_t,
+      int type, OrtValue **);
 PLACE(51, 0, OrtStatus *, GetTensorMutableData, OrtValue *, void **);
 PLACE(53, 0, OrtStatus *, GetStringTensorDataLength, const OrtValue *, size_t *);
 PLACE(54, 0, OrtStatus *, GetStringTensorContent, const OrtValue *, void *, size_t, size_t *offsets, size_t count);
@@ -78,6 +80,7 @@ PLACE(62, 0, OrtStatus *, GetDimensions, const OrtTensorInfo *, int64_t *, size_
 PLACE(64, 0, OrtStatus *, GetTensorShapeElementCount, const OrtTensorInfo *, size_t *);
 PLACE(65, 0, OrtStatus *, GetTensorTypeAndShape, const OrtValue *, OrtTensorInfo **);
 PLACE(67, 0, OrtStatus *, GetValueType, const OrtValue *, int *);
+PLACE(69, 0, OrtStatus *, CreateCpuMemoryInfo, int allocator, int memory, OrtMemoryInfo **);
 PLACE(76, 0, OrtStatus *, AllocatorFree, OrtAllocator *, void *);
 PLACE(78, 0, OrtStatus *, GetAllocatorWithDefaultOptions, OrtAllocator **);
 PLACE(80, 0, OrtStatus *, GetValue, const OrtValue *, int index, OrtAllocator *, OrtValue **);
@@ -85,6 +88,7 @@ PLACE(81, 0, OrtStatus *, GetValueCount, const OrtValue *, size_t *);
 PLACE(82, 0, OrtStatus *, CreateValue, const OrtValue *const *, size_t, int type, OrtValue **);
 PLACE(92, 0, void, ReleaseEnv, OrtEnv *);
 PLACE(93, 0, void, ReleaseStatus, OrtStatus *);
+PLACE(94, 0, void, ReleaseMemoryInfo, OrtMemoryInfo *);
 PLACE(95, 0, void, ReleaseSession, OrtSession *);
 PLACE(96, 0, void, ReleaseValue, OrtValue *);
 PLACE(98, 0, void, ReleaseTypeInfo, OrtTypeInfo *);

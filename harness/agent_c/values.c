@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLOAT = 1, STRING = 8, BOOL = 9, MOST_DIMENSIONS = 64, DEEPEST = 16 };
+enum { FLOAT = 1, STRING = 8, BOOL = 9, MOST_DIMENSIONS = 64, DEEPEST = 16, ALIGNED = 64 };
 
 /* Element types by the number of the C API, which from 24 on is not ONNX's: name, bits, and numpy's kind; 0 where
  * numpy has no such type. */
@@ -118,16 +118,24 @@ static bool good(Trouble *trouble, OrtStatus *status) {
     return !status;
 }
 
+/* A tensor over memory of the arena: one that onnxruntime makes has no address if it has no elements, which OpenVINO
+ * refuses. Each feed has a copy, so that a provider that writes into its inputs changes no later run. */
+static bool numbers_feed(Arena *arena, const Value *value, OrtValue **made, Trouble *trouble) {
+    OrtMemoryInfo *memory = NULL;
+    if (!good(trouble, ORT(CreateCpuMemoryInfo)(0, 0, &memory))) return false;
+    char *data = arena_take(arena, value->size + ALIGNED);
+    data += (ALIGNED - (uintptr_t)data % ALIGNED) % ALIGNED;
+    if (value->size) memcpy(data, value->data, value->size);
+    OrtStatus *status = ORT(CreateTensorWithDataAsOrtValue)(memory, data, value->size, value->shape, value->rank, value->type, made);
+    ORT(ReleaseMemoryInfo)(memory);
+    return good(trouble, status);
+}
+
 bool value_feed(Arena *arena, const Value *value, OrtAllocator *allocator, OrtValue **made, Trouble *trouble) {
     if (value->kind == NO_VALUE) return unfed(trouble, "onnxruntime's C API takes no empty optional: Run of 1.32 crashes on one");
     if (value->kind == TENSOR_VALUE) {
-        void *data = NULL;
+        if (value->type != STRING) return numbers_feed(arena, value, made, trouble);
         if (!good(trouble, ORT(CreateTensorAsOrtValue)(allocator, value->shape, value->rank, value->type, made))) return false;
-        if (value->type != STRING) {
-            if (!good(trouble, ORT(GetTensorMutableData)(*made, &data))) return false;
-            if (value->size) memcpy(data, value->data, value->size);
-            return true;
-        }
         for (size_t index = 0; index < value->size; index++) {
             char *to = NULL;
             const Piece *text = &value->texts[index];
