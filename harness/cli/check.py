@@ -48,6 +48,7 @@ class CheckOptions(TypedDict):
     env: list[str]
     place: WebRuntime | None
     software_gpu: bool
+    agent: str | None
 
 
 def check(
@@ -80,8 +81,9 @@ def check(
     whole = Tested(usual=extent != API, api=extent == API)
     models = _tested(suites, folder) if suites or folder or extent == QUICK else whole
     wanted = in_its_place(_request(named, models, checked))
-    if extent == THOROUGH and (model or wanted.place):
-        raise UsageError.at("--thorough", "fuzzes, which goes with neither --model nor --browser nor --node")
+    if extent == THOROUGH and (model or wanted.place or wanted.agent):
+        what = "fuzzes, which goes with none of --model, --browser, --node and --agent"
+        raise UsageError.at("--thorough", what)
     name = Path(folder).absolute().name if folder else wanted.name
     run_folder = out or default_folder(PurePath(f"check-{name}.toml"))
     content = _matrix_text(wanted)
@@ -119,6 +121,7 @@ def _request(provider: str, models: Tested, checked: CheckOptions) -> ProviderRe
         env=checked["env"],
         place=checked["place"],
         software_gpu=checked["software_gpu"],
+        agent=checked["agent"],
     )
 
 

@@ -27,6 +27,8 @@ def _declare(options: Options) -> RunCommand:
     place = PlaceOptions(
         options, "test {}; PROVIDER may then be a name such as webgpu", ", with SwiftShader of Chromium"
     )
+    text = "test with an agent of another author, such as ./my_agent: a program without arguments"
+    agent = options.value("--agent", "PATH", text, str)
     text = "test with this suite alone; `ep-harness list --suites` names all; may be repeated"
     suites = options.repeated("--suite", "S", text, str)
     how_much = options.either()
@@ -42,7 +44,7 @@ def _declare(options: Options) -> RunCommand:
     native = native_stack(options)
 
     def run(given: GivenArguments) -> int:
-        if not given[env] and given[place.place] is None:
+        if not given[env] and given[place.place] is None and given[agent] is None:
             from harness.engine.prestarted import prestart_here
 
             prestart_here()  # before the rest of the package is imported
@@ -64,6 +66,7 @@ def _declare(options: Options) -> RunCommand:
             env=given[env],
             place=given[place.place],
             software_gpu=given[place.software_gpu],
+            agent=given[agent],
         )
 
     return run

@@ -40,6 +40,7 @@ OWN_COMMANDS = {
     "record": "harness.record.command:RECORD",
     "golden": "harness.cli.golden_command:GOLDEN",
     "runtime": "harness.cli.runtime_command:RUNTIME",
+    "agent": "harness.cli.agent_command:AGENT",
     "agent-check": "harness.annex.agent_check.command:AGENT_CHECK",
 }
 """Name -> where its command is, as in an entry point; in the order of `ep-harness --help`."""

@@ -1,5 +1,6 @@
 """The targets of a command: those of a matrix file, one provider, or all providers that work here."""
 
+import shutil
 import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from harness.cli.web import WebRuntime, provider_named, require, runtime_lines
 from harness.core.errors import Problem, UsageError
 from harness.core.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN, SCENARIOS
 from harness.plan.matrix import Matrix, matrix_from, read_matrix
+from harness.plan.target import is_path
 
 _SUITE = "onnx-node"
 
@@ -169,6 +171,7 @@ class ProviderRequest(msgspec.Struct, frozen=True, kw_only=True):
         env: Environment variables of its process, ``KEY=VALUE`` each.
         place: A browser or Node.js, in place of a Python.
         software_gpu: Whether the browser computes WebGPU on the processor.
+        agent: A program that is an agent, in place of a Python; None for none.
     """
 
     provider: str
@@ -178,13 +181,15 @@ class ProviderRequest(msgspec.Struct, frozen=True, kw_only=True):
     env: Sequence[str] = ()
     place: WebRuntime | None = None
     software_gpu: bool = False
+    agent: str | None = None
     models: Tested = Tested()
 
     @property
     def name(self) -> str:
         """Name of the only target."""
         name = short_name(self.provider)
-        return f"{self.place}-{name}" if self.place else name
+        place = self.place or (self.agent and Path(self.agent).stem)
+        return f"{place}-{name}" if place else name
 
     def matrix_text(self) -> str:
         """Return a matrix file with the provider as its only target."""
@@ -192,8 +197,8 @@ class ProviderRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     def refuse_settings(self, hint: str) -> None:
         """Refuse settings of a provider if none is named."""
-        if self.place:
-            what = f"--{self.place} needs a provider, such as webgpu, and none is named"
+        if self.place or self.agent:
+            what = f"--{self.place or 'agent'} needs a provider, and none is named"
             raise UsageError.at(self.provider or "arguments", what, hint)
         if self.plugin or self.options or self.device or self.env:
             what = "--plugin, --option, --device and --env need a provider, and none is named"
@@ -208,6 +213,10 @@ class ProviderRequest(msgspec.Struct, frozen=True, kw_only=True):
         yield from target_lines(
             self.name, self.provider, plugin=plugin, device=device, options=options, env=env
         )
+        if self.agent is not None:
+            # Like a library: relative to the working folder.
+            program = str(Path(self.agent).absolute()) if is_path(self.agent) else self.agent
+            yield f"runtime  = {{ agent = {toml([program])} }}"
         if self.place:
             yield from runtime_lines(self.place, software_gpu=self.software_gpu)
         yield "required = true"
@@ -221,6 +230,13 @@ def in_its_place(request: ProviderRequest) -> ProviderRequest:
     """
     if request.software_gpu and request.place != "browser":
         raise UsageError.at("--software-gpu", "it is a setting of --browser")
+    if request.agent is not None:
+        if request.place:
+            raise UsageError.at("--agent", f"it excludes --{request.place}", "keep one of them")
+        if shutil.which(request.agent) is None:
+            there = Path(request.agent).is_file()
+            what = f"{request.agent} is not executable" if there else f"there is no program {request.agent}"
+            raise UsageError.at("--agent", what, f"chmod +x {request.agent}" if there else "")
     if not request.place or not request.provider:
         return request
     for flag, given in (("--plugin", request.plugin), ("--device", request.device)):

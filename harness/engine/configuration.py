@@ -81,7 +81,15 @@ def configured_at(place: Place, config: Configuration) -> Configuration:
     """Return the configuration of a process at a place."""
     runtime = config.runtime
     if place.is_elsewhere:
-        runtime = Runtime(ssh=place.ssh, command=place.command, python=place.python, channel=place.channel)
+        runtime = Runtime(
+            ssh=place.ssh,
+            adb=place.adb,
+            command=place.command,
+            python=place.python,
+            channel=place.channel,
+            agent=() if place.python else runtime.agent,
+            agent_files=() if place.python else runtime.agent_files,
+        )
     return msgspec.structs.replace(
         config,
         runtime=msgspec.structs.replace(runtime, places=None),

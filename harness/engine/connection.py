@@ -18,7 +18,7 @@ from harness.agent.frame import BINARY, MODES, FrameReader
 from harness.agent.hello import GREETING, PROBE, PROTOCOL
 from harness.core.errors import one_line
 from harness.engine.callers import first_with_proof
-from harness.engine.launch import Started
+from harness.engine.started import Started
 
 MOST_NOISE = 1 << 20
 """Bytes that may come before the greeting."""

@@ -69,7 +69,7 @@ def device_of(target: Target, cell: Cell) -> str | None:
     }
     if hardware in SHARED_HARDWARE or "CPU" in {value.upper() for value in chosen.values()}:
         return None
-    where = target.runtime.ssh or target.runtime.command or here(os.environ)
+    where = target.runtime.ssh or target.runtime.adb or target.runtime.command or here(os.environ)
     return " ".join([hardware, *(f"{key}={value}" for key, value in sorted(chosen.items())), where])
 
 

@@ -5,46 +5,28 @@ Python. Imports stay few, because the prestarted process waits for them.
 """
 
 import functools
-import os
-import queue
 import secrets
 import shlex
 import socket
-import subprocess
 import sys
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 from harness import agent
 from harness.agent import launcher, orphans, work
 from harness.agent.frame import BINARY, LINE, MODES
-from harness.agent.hello import HELLO_VARIABLE, PROBE, hello
+from harness.agent.hello import PROBE, hello
 from harness.agent.importer import packed_sources
 from harness.agent.sources import sources_in
 from harness.agent.system import PARENT
+from harness.engine.started import BEAT_S, SOCKET, SSH, Started, start_process
 
 if TYPE_CHECKING:
     from harness.plan.target import Runtime
 
-OUTPUT = "output.txt"
-"""File in the folder of a process that takes what it prints."""
-
 PYTHON = "python3"
 """Interpreter on another machine if the matrix names none."""
-
-SSH = (
-    "ssh",
-    *("-o", "BatchMode=yes"),  # never ask for a password: no terminal would show it
-    *("-o", "ConnectTimeout=30"),
-    *("-o", "ServerAliveInterval=15"),  # a dead connection must not look like a model that hangs
-    *("-o", "ControlMaster=no"),  # the end of one process must not end the others
-    "-T",
-    "--",
-)
-"""Everything else about the connection is in ~/.ssh/config."""
 
 # Unbuffered: the rest of its input is for the agent.
 _RUN_FIRST_LINE = 'exec(eval(open(0,"rb",0,closefd=False).readline()))'
@@ -74,45 +56,6 @@ for name, source in {sources!r}:
     exec(compile(source, name, "exec"), vars(module))
 """
 
-SOCKET = "socket"
-"""The channel of an agent that connects back."""
-
-BEAT_S = 10.0
-"""Seconds between two signs of life from another machine: without them, a silent machine would look like a
-model that hangs."""
-
-_QUIET = {"OPENBLAS_NUM_THREADS": "1"}
-"""numpy's threads spin after its import, some 0.1 s of a processor in all, and nothing here needs them."""
-
-
-class Started(NamedTuple):
-    """A process that waits for the bytes that make it an agent.
-
-    Attributes:
-        popen: The process, with pipes for stdin and stdout.
-        folder: Its folder on this machine, with ``OUTPUT`` in it. It is deleted with the process.
-        token: The token of its hello, which its greeting must repeat.
-        modes: How it may send.
-        preamble: The first bytes that it reads: its source, if it is a Python, and the hello.
-        listener: The listener that it connects to; None if it answers on stdout.
-        marker: First word of the report of ``harness.agent.launcher``; empty on this machine.
-        by_ssh: Whether it runs behind ssh.
-        owner: Value of the variable ``harness.agent.orphans.OWNER`` of all processes that it starts; empty
-            for one elsewhere, where the launcher takes care of them.
-        has_helpers: Whether it starts processes of its own that end after it, as a browser does.
-    """
-
-    popen: "subprocess.Popen[bytes]"
-    folder: Path
-    token: str
-    modes: tuple[str, ...]
-    preamble: bytes
-    listener: socket.socket | None = None
-    marker: str = ""
-    by_ssh: bool = False
-    owner: str = ""
-    has_helpers: bool = False
-
 
 def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
     """Start a process of a runtime, on this or on another machine.
@@ -126,6 +69,10 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         InstallError: A wheel for the environment does not exist.
         OSError, ValueError: The command cannot be started.
     """
+    if runtime.agent:
+        from harness.engine.program_agent import launch_program
+
+        return launch_program(runtime, env, folder)
     if runtime.is_javascript:
         from harness.runtimes import environments, javascript
 
@@ -186,40 +133,9 @@ def _started_here(
     )
 
 
-def start_process(
-    command: Sequence[str], env: Mapping[str, str], folder: Path, *, silent: bool = False
-) -> "subprocess.Popen[bytes]":
-    """Start a process with a pipe for stdin, and one for stdout unless it is silent there.
-
-    Args:
-        command: The program and its arguments.
-        env: Environment variables, besides those of the harness.
-        folder: Its folder; the file ``OUTPUT`` in it takes stderr, and stdout of a silent process.
-        silent: Whether messages do not go through stdout.
-
-    Raises:
-        OSError, ValueError: It cannot be started.
-    """
-    # Readable: the agent reads back what was printed. Appending: after truncation it starts at zero.
-    with (folder / OUTPUT).open("a+b") as stderr:
-        return _in_lasting_thread(
-            lambda: subprocess.Popen(  # noqa: S603 - an argument list, never a shell
-                command,
-                stdin=subprocess.PIPE,
-                stdout=stderr if silent else subprocess.PIPE,
-                stderr=stderr,
-                bufsize=0,
-                env=_environment(env),
-                cwd=folder,
-                # Ctrl-C is for the harness only, and a kill must reach what the EP starts.
-                start_new_session=True,
-            )
-        )
-
-
 def is_local(runtime: "Runtime") -> bool:
     """Return whether a runtime sees the harness's own files."""
-    return not (runtime.command or runtime.ssh)
+    return not runtime.is_elsewhere
 
 
 def interpreter(runtime: "Runtime") -> tuple[str, ...]:
@@ -280,41 +196,3 @@ def _remote_command(runtime: "Runtime", port: int) -> tuple[str, ...]:
         python = "." + python[1:]  # ssh starts in the home folder
     back = ("-o", "ExitOnForwardFailure=yes", "-R", f"127.0.0.1:{port}:127.0.0.1:{port}") if port else ()
     return (*SSH[:-1], *back, SSH[-1], str(runtime.ssh), shlex.quote(python))
-
-
-def _environment(env: Mapping[str, str]) -> dict[str, str]:
-    """Return all variables of an agent, without the hello of another process."""
-    inherited = {name: value for name, value in os.environ.items() if name != HELLO_VARIABLE}
-    return {**_QUIET, **inherited, **env, PARENT: str(os.getpid())}
-
-
-def _in_lasting_thread(start: "Callable[[], subprocess.Popen[bytes]]") -> "subprocess.Popen[bytes]":
-    """Start a process in a thread that lives as long as the harness.
-
-    On Linux an agent is killed when the *thread* that started it ends: the system has no other way to end it
-    with the harness.
-    """
-    future: Future[subprocess.Popen[bytes]] = Future()
-    _lasting_thread(os.getpid()).put((start, future))
-    return future.result()
-
-
-@functools.cache
-def _lasting_thread(pid: int) -> "queue.SimpleQueue[Any]":
-    """Return the queue of process ``pid``'s thread, which takes calls and their futures.
-
-    A fork inherits no thread, hence one for each process.
-    """
-    calls: queue.SimpleQueue[Any] = queue.SimpleQueue()
-
-    def work() -> None:
-        while True:
-            call, future = calls.get()
-            try:
-                future.set_result(call())
-            except Exception as error:  # noqa: BLE001 - raised again by future.result()
-                future.set_exception(error)
-            del call, future  # they keep a process alive
-
-    threading.Thread(target=work, name=f"ep-harness-starter-{pid}", daemon=True).start()
-    return calls

@@ -19,7 +19,7 @@ from harness.agent.orphans import end_orphans
 from harness.agent.work import ProcessWork, process_work
 from harness.core.errors import one_line
 from harness.engine.connection import Connection, Greeting, GreetingError
-from harness.engine.launch import OUTPUT, Started
+from harness.engine.started import OUTPUT, Started
 from harness.runtimes.process_group import has_group, kill_group, terminate_group
 
 ENDED: tuple[Any, ...] = ("ended", object())
@@ -225,7 +225,7 @@ class AgentProcess:
         if self._popen.returncode is not None:
             return
         self.killed = True
-        if not self._started.marker:
+        if not (self._started.marker or self._started.asks_first):
             kill_group(self._popen)
         elif not self._terminated:
             self._terminated = True
@@ -312,7 +312,7 @@ class AgentProcess:
 
     def _end_group(self) -> None:
         """End what a process that has ended left behind, such as the ``srun`` of a script."""
-        if self._started.marker:
+        if self._started.marker or self._started.asks_first:
             terminate_group(self._popen)
             deadline = time.monotonic() + TERMINATE_S
             while has_group(self._popen) and time.monotonic() < deadline:
@@ -329,7 +329,8 @@ class AgentProcess:
         """Return how it ended, from its exit code or from the launcher's report elsewhere."""
         marker = self._started.marker
         if not marker:
-            return exit_cause(code)
+            killed = self._terminated and os.name == "posix"
+            return exit_cause(-signal.SIGKILL if killed else code)
         printed, report, rest = self._last_printed.rpartition(f"\n{marker}")
         how = one_line(rest.partition("\n")[0])
         if report:

@@ -75,7 +75,7 @@ class PlaceState(msgspec.Struct, eq=False, kw_only=True):
 
 def states_of(target: str, places: tuple[Place, ...]) -> tuple[PlaceState, ...]:
     """Return the states of a target's places at the beginning of a run."""
-    ways = [place.ssh or place.command or "" for place in places]
+    ways = [place.ssh or place.adb or place.command or "" for place in places]
     return tuple(
         # A machine has one name; places behind the same command, or here, have only their own.
         PlaceState(

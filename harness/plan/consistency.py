@@ -145,7 +145,7 @@ def _in_chain(target: dict[str, Any], place: FilePlace) -> Iterator[Problem]:
 
 _BESIDE = {
     "python_version": ("packages",),
-    "channel": ("ssh", "command"),
+    "channel": ("ssh", "adb", "command", "agent"),
     "flags": ("browser",),
     "threads": ("browser",),
 }
@@ -154,7 +154,10 @@ _BESIDE = {
 _JAVASCRIPT = {"node": "onnxruntime-node", "browser": "onnxruntime-web"}
 """Runtimes other than Python -> the npm package that they need."""
 
-_TOGETHER = (["python", "ssh"], ["packages", "node"], ["packages", "browser"])
+_TOGETHER = (
+    *(["python", "ssh"], ["packages", "node"], ["packages", "browser"]),
+    *(["ssh", "agent"], ["command", "agent"], ["adb", "agent"]),
+)
 """Keys of a runtime that must be used together."""
 
 
@@ -173,6 +176,9 @@ def _in_runtime(runtime: object, place: FilePlace) -> Iterator[Problem]:
             yield place.key(key).problem("it needs `packages` of npm", hint)
         if key in runtime and "python_version" in runtime:
             yield place.key("python_version").problem(f"this has no effect beside `{key}`", "remove it")
+    if given == ["adb"]:
+        hint = 'add agent = ["./my_agent"], or reach a Python over there by `command`'
+        yield place.key("adb").problem("it needs `agent`: a phone has no Python", hint)
     if len(given) > 1 and given not in _TOGETHER:
         what = f"got {' and '.join(given)}, which exclude each other"
         yield place.problem(what, f"keep one of {', '.join(given)}")

@@ -102,7 +102,7 @@ class ModelTable(ModelSettings, frozen=True, kw_only=True):
 
 
 class RuntimeTable(msgspec.Struct, kw_only=True):
-    """Where onnxruntime runs: packages, python, ssh, command, node or browser. Empty: the harness's own."""
+    """Where onnxruntime runs: packages, python, ssh, adb, command, node, browser, agent. Empty: here."""
 
     packages: Annotated[
         Texts | UnsetType, Meta(description="Requirements of an environment to build for it.")
@@ -119,12 +119,24 @@ class RuntimeTable(msgspec.Struct, kw_only=True):
     command: Annotated[SelectorText | UnsetType, Meta(description="Any command that ends in a Python.")] = (
         UNSET
     )
+    adb: Annotated[
+        SelectorText | UnsetType,
+        Meta(description="An Android device by its serial number, as `adb devices` lists it; with `agent`."),
+    ] = UNSET
+    agent: Annotated[
+        Texts | UnsetType,
+        Meta(
+            description='An agent of another author: program and arguments, such as ["./my_agent"]. Words '
+            "that begin with `./` are files beside the matrix; `ssh` and `adb` upload them."
+        ),
+    ] = UNSET
     channel: Annotated[
         Literal["binary", "line", "socket"] | UnsetType,
         Meta(
-            description="Beside `ssh` or `command`, how messages travel: `binary`; `line`, printable lines, "
-            "for what changes bytes; `socket`: the agent connects to a port here, with ssh through ssh. "
-            "Without it: `binary`; behind a command a probe shows whether it has to be `line`."
+            description="Beside `ssh`, `adb`, `command` or `agent`, how messages travel: `binary`; `line`, "
+            "printable lines, for what changes bytes; `socket`: the agent connects to a port here, with "
+            "ssh through ssh. Without it: `binary`; behind a command a probe shows whether it "
+            "has to be `line`."
         ),
     ] = UNSET
     node: Annotated[
@@ -221,6 +233,10 @@ class TargetTable(msgspec.Struct, kw_only=True):
                     {"required": ["ssh", "python"], "maxProperties": 2},
                     {"required": ["packages", "node"], "maxProperties": 2},
                     {
+                        "required": ["agent"],
+                        "propertyNames": {"enum": ["ssh", "adb", "command", "agent", "channel"]},
+                    },
+                    {
                         "required": ["packages", "browser"],
                         "propertyNames": {"enum": ["packages", "browser", "flags", "threads"]},
                     },
@@ -231,6 +247,7 @@ class TargetTable(msgspec.Struct, kw_only=True):
                     "browser": ["packages"],
                     "flags": ["browser"],
                     "threads": ["browser"],
+                    "adb": ["agent"],
                 },
             },
         ),

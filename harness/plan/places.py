@@ -33,14 +33,15 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     ssh: str | None = None
     command: str | None = None
     python: str | None = None
+    adb: str | None = None
     channel: str | None = None
     env: dict[str, str] = {}
     device: dict[str, str] = {}
 
     @property
     def is_elsewhere(self) -> bool:
-        """Return whether it has its own runtime, behind ssh or a command."""
-        return self.ssh is not None or self.command is not None
+        """Return whether it has its own runtime, behind ssh, adb or a command."""
+        return self.ssh is not None or self.adb is not None or self.command is not None
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
@@ -152,9 +153,10 @@ def place_problems(values: object, place: FilePlace) -> Iterator[Problem]:
 
 
 def _way_problems(table: dict[str, Any], place: FilePlace) -> Iterator[Problem]:
-    if "ssh" in table and "command" in table:
-        yield place.problem("got ssh and command, which exclude each other", "keep one of them")
-    for key, needed in (("python", ("ssh",)), ("channel", ("ssh", "command"))):
+    given = [key for key in ("ssh", "adb", "command") if key in table]
+    if len(given) > 1:
+        yield place.problem(f"got {' and '.join(given)}, which exclude each other", "keep one of them")
+    for key, needed in (("python", ("ssh",)), ("channel", ("ssh", "adb", "command"))):
         if key in table and not any(each in table for each in needed):
             what = f"this has no effect without {' or '.join(f'`{each}`' for each in needed)}"
             yield place.key(key).problem(what, "add that, or remove this")

@@ -18,7 +18,7 @@ VariableName = Annotated[str, Meta(pattern=r"^[^=\x00]+$", description="text wit
 
 
 class WayTable(msgspec.Struct, kw_only=True):
-    """How a place is reached; without `ssh` and `command` it is the target's own runtime."""
+    """How a place is reached; without `ssh`, `adb` and `command` it is the target's own runtime."""
 
     ssh: Annotated[SelectorText | UnsetType, Meta(description="A machine reached by ssh: user@host.")] = UNSET
     command: Annotated[SelectorText | UnsetType, Meta(description="Any command that ends in a Python.")] = (
@@ -27,9 +27,13 @@ class WayTable(msgspec.Struct, kw_only=True):
     python: Annotated[SelectorText | UnsetType, Meta(description="Beside `ssh`: the Python over there.")] = (
         UNSET
     )
+    adb: Annotated[
+        SelectorText | UnsetType,
+        Meta(description="An Android device by its serial number; the target's `runtime` has the `agent`."),
+    ] = UNSET
     channel: Annotated[
         Literal["binary", "line", "socket"] | UnsetType,
-        Meta(description="Beside `ssh` or `command`: as in `runtime`."),
+        Meta(description="Beside `ssh`, `adb` or `command`: as in `runtime`."),
     ] = UNSET
     env: Annotated[
         dict[VariableName, SelectorValue], Meta(description="Environment variables besides the target's.")

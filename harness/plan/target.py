@@ -39,6 +39,8 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
         node: A version of Node.js, or an absolute path of it.
         browser: A browser's name, or an absolute path of it.
         threads: Threads of onnxruntime-web; None for one.
+        agent: Program and arguments of an agent of another author; files of this machine as absolute paths.
+        agent_files: Those words of it that are files of this machine.
         places: Name of the target to whose places it belongs; None for an independent runtime.
     """
 
@@ -52,7 +54,15 @@ class Runtime(msgspec.Struct, frozen=True, kw_only=True):
     browser: str | None = None
     flags: tuple[str, ...] = ()
     threads: int | None = None
+    adb: str | None = None
+    agent: tuple[str, ...] = ()
+    agent_files: tuple[str, ...] = ()
     places: str | None = None
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Return whether a path of a target belongs to another machine, or to what a command starts."""
+        return self.ssh is not None or self.adb is not None or self.command is not None
 
     @property
     def is_javascript(self) -> bool:
@@ -184,7 +194,8 @@ def target_from(
         own_axes = {axis: values for axis, values in axes.items() if bool in map(type, values)} | own_axes
     runtime = msgspec.convert(table.get("runtime", {}), Runtime)
     # With ssh or a command, a path belongs to another machine.
-    here = folder if runtime.ssh is None and runtime.command is None else None
+    here = None if runtime.is_elsewhere else folder
+    runtime = _with_agent(runtime, folder)
     if runtime.python is not None:
         runtime = msgspec.structs.replace(runtime, python=from_here(runtime.python, here))
     for key in ("node", "browser"):
@@ -208,6 +219,19 @@ def target_from(
     if isinstance(written.plugin, str):
         changed["plugin"] = from_here(written.plugin, here)
     return Target(**plain | changed)
+
+
+def _with_agent(runtime: Runtime, folder: Path) -> Runtime:
+    """Return a runtime whose agent's own files, such as ``./my_agent``, are absolute."""
+    words, files = [], []
+    for number, word in enumerate(runtime.agent):
+        relative = word.startswith(("./", "../", ".\\", "..\\"))
+        if relative or (number == 0 and is_path(word) and not PurePath(word).is_absolute()):
+            files.append(str((folder / word).absolute()))
+            words.append(files[-1])
+        else:
+            words.append(word)
+    return msgspec.structs.replace(runtime, agent=tuple(words), agent_files=tuple(dict.fromkeys(files)))
 
 
 def is_fixed(axis: str) -> bool:

@@ -26,7 +26,7 @@ def install_advice(target: Target, requirement: str) -> str:
         return f'add "{requirement}" to the packages of its runtime'
     if runtime.python:
         return f"{runtime.python} -m pip install '{requirement}'"
-    there = ", on the machine or in the container of the target" if runtime.ssh or runtime.command else ""
+    there = ", on the machine or in the container of the target" if runtime.is_elsewhere else ""
     return f"pip install '{requirement}'{there}"
 
 
@@ -41,6 +41,8 @@ def _not_installed(found: TrialResult) -> str:
         return install_advice(target, wheels[0] if wheels and not target.plugin else "onnxruntime")
     if target.runtime.packages:
         return "correct the packages of its runtime, or connect this machine to the package index"
+    if target.runtime.agent:
+        return "correct `agent` of its runtime: `ep-harness agent-check -- PROGRAM` shows what is wrong"
     return "correct its runtime: its Python does not start"
 
 
@@ -73,7 +75,7 @@ def _version_conflict(found: TrialResult) -> str:
 
 def _no_device(found: TrialResult) -> str:
     runtime, places = found.target.runtime, found.target.places
-    elsewhere = runtime.ssh or runtime.command or (places and any(one.is_elsewhere for one in places.each))
+    elsewhere = runtime.is_elsewhere or (places and any(one.is_elsewhere for one in places.each))
     if elsewhere and not found.fingerprint:
         return "fix the connection: the reason has its last output, docs/how-to/remote.md the checks"
     if found.target.device and found.fingerprint.get("devices"):

@@ -16,8 +16,9 @@ from harness.agent.hello import hello
 from harness.core.record import Record
 from harness.core.verdict import Cause, Verdict
 from harness.engine.events import Event
-from harness.engine.launch import Started, launch, start_process
+from harness.engine.launch import launch
 from harness.engine.process import ENDED, AgentProcess
+from harness.engine.started import Started, start_process
 from harness.plan.target import Runtime
 from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, write_model
 

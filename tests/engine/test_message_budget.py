@@ -18,10 +18,10 @@ from harness.agent.frame import LARGEST_BINARY, LARGEST_JSON, MODES, FrameReader
 from harness.agent.hello import hello
 from harness.engine import worker
 from harness.engine.engine import those_waiting
-from harness.engine.launch import Started, start_process
 from harness.engine.message_budget import budget_of
 from harness.engine.messages import ProtocolError
 from harness.engine.process import ENDED, MOST_MESSAGE_BYTES_WAITING, MOST_MESSAGES_WAITING, AgentProcess
+from harness.engine.started import Started, start_process
 from harness.engine.worker import Worker
 
 PLAIN: dict[str, Any] = {"model": "m.onnx", "data_sets": [[]]}

@@ -19,8 +19,9 @@ from harness.core.verdict import Cause, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine import job
 from harness.engine.events import Event, Finished, TargetReady
-from harness.engine.launch import SSH, launch
+from harness.engine.launch import launch
 from harness.engine.process import AgentProcess
+from harness.engine.started import SSH
 from harness.plan.target import Runtime
 from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, write_model
 from tests.programs import write_program

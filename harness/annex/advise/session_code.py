@@ -67,8 +67,10 @@ def _environment(config: Configuration) -> Iterator[str]:
 def _where(runtime: Runtime) -> str:
     if runtime.packages:
         return f"In an environment with {', '.join(runtime.packages)}."
-    if runtime.ssh:
-        return f"On {runtime.ssh}."
+    if runtime.ssh or runtime.adb:
+        return f"On {runtime.ssh or runtime.adb}."
+    if runtime.agent:
+        return f"With the agent {' '.join(runtime.agent)}."
     return f"With {runtime.python or runtime.command}." if runtime.python or runtime.command else ""
 
 

@@ -21,8 +21,8 @@ from harness.agent.launcher import exit_cause
 from harness.annex.agent_check.early_ends import FaultError, Word
 from harness.core.errors import one_line
 from harness.engine.connection import Greeting, GreetingError, find_greeting
-from harness.engine.launch import OUTPUT, start_process
 from harness.engine.messages import Envelope, JobMessage, StartMessage
+from harness.engine.started import OUTPUT, start_process
 from harness.runtimes.process_group import kill_group
 
 END_S = 10.0

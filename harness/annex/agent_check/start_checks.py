@@ -21,8 +21,8 @@ FUTURE = 999_999
 """A version of the protocol that no agent speaks."""
 
 _NAMES = (
-    *("latency", "repeat", "entries", "intra_op_threads", "make", "evaluate", "form", "scenario", "other"),
-    *("paths", "tensor_folders", "native_stack"),
+    *("latency", "repeat", "entries", "fixed", "intra_op_threads", "make", "evaluate", "form", "scenario"),
+    *("generate", "other", "paths", "tensor_folders", "native_stack"),
 )
 _PREFIXES = {
     "scenario:": {agent_module(name) for name in SCENARIOS} - {""},

@@ -1,0 +1,323 @@
+#include "job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PROGRESS_MS = 100 };
+
+static const char *const KNOWN[] = {"model", "data_sets", "graph_optimization", "execution_mode", "scenario",
+                                    "scenario_settings", "other", "repeat", "latency", "intra_op_threads", "entries", "fixed"};
+
+bool job_fail(Job *job, const char *status, const char *kind, const char *error) {
+    job->status = status;
+    job->kind = kind;
+    job->error = error;
+    return false;
+}
+
+bool job_trouble(Job *job, Trouble *trouble) {
+    if (!trouble->status) return job_fail(job, "unfeedable", NULL, trouble->unfeedable);
+    job->error = status_text(&job->arena, trouble->status, &job->kind);
+    job->status = "error";
+    return false;
+}
+
+void job_enter(Job *job, const char *phase) {
+    job->phase = phase;
+    job->reported_ms = now_ms();
+    stream_send_plain("[\"phase\",%lld,\"%s\"]", (long long)job->id, phase);
+}
+
+void job_further(Job *job) {
+    if (now_ms() - job->reported_ms > PROGRESS_MS) job_enter(job, "run");
+}
+
+/* --- a session --- */
+
+static bool take_names(Job *job) {
+    Trouble trouble = {0};
+    trouble.status = ORT(SessionGetOutputCount)(job->session, &job->outputs);
+    if (trouble.status) return job_trouble(job, &trouble);
+    job->names = arena_take(&job->arena, (job->outputs + 1) * sizeof(char *));
+    for (size_t index = 0; index < job->outputs; index++) {
+        char *name = NULL;
+        trouble.status = ORT(SessionGetOutputName)(job->session, index, ort_allocator, &name);
+        if (trouble.status) return job_trouble(job, &trouble);
+        job->names[index] = arena_text(&job->arena, name, strlen(name));
+        trouble.status = ORT(AllocatorFree)(ort_allocator, name);
+        if (trouble.status) return job_trouble(job, &trouble);
+    }
+    return true;
+}
+
+bool job_create(Job *job) {
+    Trouble trouble = {0};
+    double began = now_ms();
+    job->phase = "create";
+    job->session = session_open(&job->arena, &job->plan, &trouble);
+    if (!job->session) return job_trouble(job, &trouble);
+    double took = now_ms() - began;
+    if (job->create_ms < 0) job->create_ms = took;
+    return job->names || take_names(job);
+}
+
+void job_close(Job *job) {
+    if (job->session) ORT(ReleaseSession)(job->session);
+    job->session = NULL;
+}
+
+bool job_feeds(Job *job, const Json *data_set, Feeds *feeds) {
+    Trouble trouble = {0};
+    *feeds = (Feeds){.count = data_set->size};
+    feeds->names = arena_take(&job->arena, (data_set->size + 1) * sizeof(char *));
+    feeds->values = arena_take(&job->arena, (data_set->size + 1) * sizeof(Value));
+    size_t index = 0;
+    for (const Json *one = json_item(data_set, 0); one; one = one->next, index++) {
+        const Json *name = json_item(one, 0);
+        if (!json_is(name, JSON_TEXT)) return job_fail(job, "unfeedable", NULL, "an input without a name");
+        if (memchr(name->text, 0, name->size)) return job_fail(job, "unfeedable", NULL, "onnxruntime's C API takes no name with a zero byte");
+        feeds->names[index] = name->text;
+        if (!value_read(&job->arena, json_item(one, 1), &feeds->values[index], &trouble)) return job_trouble(job, &trouble);
+    }
+    return true;
+}
+
+bool job_prepare(Job *job, Arena *arena, const Feeds *feeds, OrtValue ***in) {
+    Trouble trouble = {0};
+    *in = arena_take(arena, (feeds->count + 1) * sizeof **in);
+    for (size_t index = 0; index < feeds->count; index++) {
+        const Value *value = &feeds->values[index];
+        bool is_empty = value->kind == SEQUENCE_VALUE && !value->count;
+        bool fine = is_empty ? empty_sequence(job->session, feeds->names[index], &(*in)[index], &trouble)
+                             : value_feed(arena, value, ort_allocator, &(*in)[index], &trouble);
+        if (fine) continue;
+        job_release(*in, feeds->count);
+        return job_trouble(job, &trouble);
+    }
+    return true;
+}
+
+void job_release(OrtValue **held, size_t count) {
+    for (size_t index = 0; index < count; index++)
+        if (held[index]) ORT(ReleaseValue)(held[index]);
+}
+
+bool job_step(Job *job, const Feeds *feeds, OrtValue **in, const char *const *names, size_t count, OrtValue **out) {
+    Trouble trouble = {0};
+    double began = now_ms();
+    trouble.status = ORT(Run)(job->session, NULL, feeds->names, (const OrtValue *const *)in, feeds->count, names, count, out);
+    job->run_ms = now_ms() - began;
+    return !trouble.status || job_trouble(job, &trouble);
+}
+
+bool job_collect(Job *job, Arena *arena, OrtValue **out, size_t count, Value **outputs) {
+    Trouble trouble = {0};
+    bool fine = true;
+    *outputs = arena_take(arena, (count + 1) * sizeof(Value));
+    for (size_t index = 0; fine && index < count; index++)
+        fine = value_take(arena, out[index], ort_allocator, &(*outputs)[index], &trouble);
+    job_release(out, count);
+    return fine || job_trouble(job, &trouble);
+}
+
+bool job_run(Job *job, Arena *arena, const Feeds *feeds, const char *const *names, size_t count, Value **outputs) {
+    OrtValue **in = NULL, **out = arena_take(arena, (count + 1) * sizeof *out);
+    if (!job_prepare(job, arena, feeds, &in)) return false;
+    bool fine = job_step(job, feeds, in, names, count, out);
+    job_release(in, feeds->count);
+    if (!fine) job_release(out, count);
+    return fine && job_collect(job, arena, out, count, outputs);
+}
+
+/* --- a plain run --- */
+
+static void run_other(Job *job, const Feeds *feeds) {
+    Feeds other = *feeds;
+    other.values = arena_take(&job->arena, (feeds->count + 1) * sizeof(Value));
+    if (!reversed_values(&job->arena, feeds->values, feeds->count, other.values)) return;
+    job_further(job);
+    Value *outputs = NULL;
+    if (job_run(job, &job->arena, &other, job->names, job->outputs, &outputs)) {
+        job->other = outputs;
+        return;
+    }
+    if (!strcmp(job->status, "error")) job->other_error = arena_format(&job->arena, "%s: %s", job->kind, job->error);
+    job_fail(job, "ok", NULL, NULL); /* the model may refuse them; the other runs go on */
+}
+
+bool job_run_sets(Job *job) {
+    const Json *sets = json_get(job->message, "data_sets");
+    Feeds first = {0};
+    for (const Json *one = json_item(sets, 0); one; one = one->next) {
+        Feeds feeds;
+        job_enter(job, "run");
+        if (!job_feeds(job, one, &feeds)) return false;
+        if (!job_run(job, &job->arena, &feeds, job->names, job->outputs, &job->ran[job->sets_ran])) return false;
+        if (job->sets_ran++) continue;
+        first = feeds;
+        job->first_run_ms = job->run_ms;
+        if (job->is_profiled && !end_profile(job, job->session)) return false;
+    }
+    if (!job->sets_ran) return true;
+    if (json_is(json_get(job->message, "other"), JSON_TRUE)) run_other(job, &first);
+    if (json_get(job->message, "repeat") && !repeat_runs(job, &first)) return false;
+    return !json_get(job->message, "latency") || time_runs(job, &first);
+}
+
+bool job_conclude(Job *job) { return place_nodes(job); }
+
+static bool play(Job *job) {
+    const char *scenario = json_text(json_get(job->message, "scenario"), "");
+    for (const Json *one = job->message->first; one; one = one->next) {
+        bool known = false;
+        for (size_t index = 0; index < sizeof KNOWN / sizeof *KNOWN; index++) known |= !strcmp(one->key, KNOWN[index]);
+        if (!known) return job_fail(job, "unsupported", NULL, arena_format(&job->arena, "the C agent does not know the key %.100s of a job", one->key));
+    }
+    if (!strcmp(json_text(json_get(job->message, "graph_optimization"), ""), "layout") && ort_minor < 21)
+        return job_fail(job, "unfeedable", NULL, "this onnxruntime has no optimization level 'layout'");
+    if (json_is(json_get(job->message, "model"), JSON_TEXT)) job->plan.model = json_text(json_get(job->message, "model"), "");
+    else if (!model_fetch(job)) return false;
+    job->sets = json_get(job->message, "data_sets") ? json_get(job->message, "data_sets")->size : 0;
+    job->ran = arena_take(&job->arena, (job->sets + 1) * sizeof(Value *));
+    if (*scenario) return scenario_play(job, scenario);
+    job->is_profiled = !records_assignment() && !json_get(job->message, "latency"); /* a profile costs time */
+    job->plan.profile = job->is_profiled ? "profile" : NULL;
+    bool done = job_create(job);
+    job->plan.profile = NULL;
+    return done && job_run_sets(job) && job_conclude(job);
+}
+
+/* --- the result --- */
+
+static void put_values(Message *message, const Value *values, size_t count) {
+    put(message, "[");
+    for (size_t index = 0; index < count; index++) {
+        if (index) put(message, ",");
+        value_put(message, &values[index]);
+    }
+    put(message, "]");
+}
+
+static void put_names(Message *message, const char *const *names, size_t count) {
+    put(message, "[");
+    for (size_t index = 0; index < count; index++) {
+        if (index) put(message, ",");
+        put_text(message, names[index]);
+    }
+    put(message, "]");
+}
+
+static void put_providers(Message *message) {
+    const char *const *chain = NULL, *all[66];
+    size_t count = target_chain(&chain);
+    memcpy(all, chain, count * sizeof *chain);
+    if (strcmp(chain[count - 1], CPU_PROVIDER)) all[count++] = CPU_PROVIDER; /* onnxruntime adds it */
+    put_names(message, all, count);
+}
+
+static void put_part(Message *message, const char *key, const Bytes *json) {
+    if (!json->size) return;
+    put_format(message, ",\"%s\":", key);
+    bytes_add(&message->json, json->at, json->size);
+}
+
+static void send_result(Job *job) {
+    Message message = {0};
+    Bytes printed = {0};
+    printed_take(&printed, true);
+    put_format(&message, "[\"result\",%lld,{\"status\":\"%s\",\"phase\":\"%s\",\"output\":", (long long)job->id, job->status, job->phase);
+    put_sized(&message, printed.at ? printed.at : "", printed.size);
+    bytes_free(&printed);
+    put(&message, ",\"timings_ms\":{");
+    if (job->create_ms >= 0) put_format(&message, "\"create\":%.4f", job->create_ms);
+    if (job->first_run_ms >= 0) put_format(&message, ",\"first_run\":%.4f", job->first_run_ms);
+    put(&message, "}");
+    if (job->error) {
+        put(&message, ",\"message\":");
+        put_text(&message, *job->error ? job->error : "no reason");
+    }
+    if (job->kind) {
+        put(&message, ",\"kind\":");
+        put_text(&message, job->kind);
+    }
+    if (job->names) {
+        put(&message, ",\"names\":");
+        put_names(&message, job->names, job->outputs);
+        put(&message, ",\"providers\":");
+        put_providers(&message);
+    }
+    put_part(&message, "scenario", &job->facts);
+    if (!strcmp(job->status, "ok")) {
+        put(&message, ",\"providers_after\":");
+        put_providers(&message);
+        put(&message, ",\"outputs\":[");
+        for (size_t index = 0; index < job->sets_ran; index++) {
+            if (index) put(&message, ",");
+            put_values(&message, job->ran[index], job->outputs);
+        }
+        put(&message, "]");
+        if (job->other) put(&message, ",\"other\":"), put_values(&message, job->other, job->outputs);
+        if (job->second) put(&message, ",\"second\":"), put_values(&message, job->second, job->outputs);
+        put_part(&message, "repeats", &job->repeats);
+        put_part(&message, "latency", &job->latency);
+        put(&message, ",\"placement\":");
+        placement_put(&message, job);
+    }
+    if (job->other_error) {
+        put(&message, ",\"other_error\":");
+        put_text(&message, job->other_error);
+    }
+    put(&message, "}]");
+    enum { MOST_JSON = 32 << 20, MOST_BINARY = 1 << 30 };
+    if (message.json.size > MOST_JSON || message.binary_size > MOST_BINARY) {
+        message_free(&message);
+        const char *why = "the outputs do not fit into a message of 1 GiB";
+        stream_send_plain("[\"result\",%lld,{\"status\":\"unfeedable\",\"message\":\"%s\"}]", (long long)job->id, why);
+        return;
+    }
+    stream_send(&message);
+}
+
+static void finish(Job *job, double began, double processor) {
+    double closing = now_ms(), rss;
+    bool failed = !strcmp(job->status, "error") || job->other_error;
+    job_close(job);
+    double teardown = now_ms() - closing;
+    const char *sick = failed ? target_sickness(&job->arena) : NULL;
+    Message message = {0};
+    put_format(&message, "[\"done\",%lld,{\"teardown_ms\":%.4f,\"took_ms\":%.4f,\"processor_ms\":%.4f", (long long)job->id,
+               teardown, now_ms() - began, processor_ms() - processor);
+    if ((rss = resident_mib()) >= 0) put_format(&message, ",\"rss_mib\":%.2f", rss);
+    if (thread_count() > 0) put_format(&message, ",\"threads\":%d", thread_count());
+    if (descriptor_count() > 0) put_format(&message, ",\"descriptors\":%d", descriptor_count());
+    if (sick) {
+        put(&message, ",\"sick\":");
+        put_text(&message, sick);
+    }
+    put(&message, "}]");
+    printed_take(NULL, false); /* what was printed belongs to no later model */
+    stream_send(&message);
+    if (sick) {
+        target_release();
+        end_now(0);
+    }
+}
+
+void job_serve(Received *received) {
+    double began = now_ms(), processor = processor_ms();
+    Job job = {.id = json_integer(json_item(received->message, 1), 0),
+               .message = json_item(received->message, 2),
+               .plan = {.job = json_item(received->message, 2), .without = -1},
+               .phase = "create",
+               .status = "ok",
+               .create_ms = -1,
+               .first_run_ms = -1};
+    if (json_is(job.message, JSON_OBJECT)) play(&job);
+    else job_fail(&job, "unfeedable", NULL, "a job that is no object");
+    send_result(&job);
+    finish(&job, began, processor);
+    bytes_free(&job.facts);
+    bytes_free(&job.repeats);
+    bytes_free(&job.latency);
+    arena_free(&job.arena);
+}

@@ -1,0 +1,140 @@
+/* The part of onnxruntime's C API that the agent uses, declared by hand. The table is append-only: a function
+ * keeps its place for ever. Each has the release of which it is a part; older ones are those of 1.17 and before. */
+
+#ifndef ORT_H
+#define ORT_H
+
+#include "platform.h"
+
+typedef struct OrtStatus OrtStatus;
+typedef struct OrtEnv OrtEnv;
+typedef struct OrtSession OrtSession;
+typedef struct OrtSessionOptions OrtSessionOptions;
+typedef struct OrtValue OrtValue;
+typedef struct OrtMemoryInfo OrtMemoryInfo;
+typedef struct OrtAllocator OrtAllocator;
+typedef struct OrtRunOptions OrtRunOptions;
+typedef struct OrtTypeInfo OrtTypeInfo;
+typedef struct OrtTensorInfo OrtTensorInfo;
+typedef struct OrtEpDevice OrtEpDevice;
+typedef struct OrtHardwareDevice OrtHardwareDevice;
+typedef struct OrtKeyValuePairs OrtKeyValuePairs;
+typedef struct OrtSubgraph OrtSubgraph;
+typedef struct OrtAssignedNode OrtAssignedNode;
+typedef struct OrtProviderOptions OrtProviderOptions;
+
+#if defined(_WIN32) && defined(__i386__)
+#define ORT_CALL __stdcall
+#else
+#define ORT_CALL
+#endif
+
+typedef void(ORT_CALL *OrtFunction)(void); /* of any signature; cast before it is called */
+
+typedef struct {
+    const OrtFunction *(ORT_CALL *GetApi)(uint32_t version);
+    const char *(ORT_CALL *GetVersionString)(void);
+} OrtApiBase;
+
+extern const OrtFunction *ort_api;
+extern unsigned ort_minor; /* 31 of 1.31.1 */
+
+/* ORT(Run)(session, ...): a call of the table. */
+#define ORT(name) ((name##_function)ort_api[name##_place])
+#define HAS(name) (ort_minor >= (unsigned)name##_since)
+#define PLACE(place, since, result, name, ...)                   \
+    typedef result(ORT_CALL *name##_function)(__VA_ARGS__);      \
+    enum { name##_place = (place), name##_since = (since) }
+
+PLACE(1, 0, int, GetErrorCode, const OrtStatus *);
+PLACE(2, 0, const char *, GetErrorMessage, const OrtStatus *);
+PLACE(3, 0, OrtStatus *, CreateEnv, int level, const char *name, OrtEnv **);
+PLACE(7, 0, OrtStatus *, CreateSession, const OrtEnv *, const OrtChar *path, const OrtSessionOptions *, OrtSession **);
+PLACE(8, 0, OrtStatus *, CreateSessionFromArray, const OrtEnv *, const void *, size_t, const OrtSessionOptions *,
+      OrtSession **);
+PLACE(9, 0, OrtStatus *, Run, OrtSession *, const OrtRunOptions *, const char *const *, const OrtValue *const *, size_t,
+      const char *const *, size_t, OrtValue **);
+PLACE(10, 0, OrtStatus *, CreateSessionOptions, OrtSessionOptions **);
+PLACE(13, 0, OrtStatus *, SetSessionExecutionMode, OrtSessionOptions *, int);
+PLACE(14, 0, OrtStatus *, EnableProfiling, OrtSessionOptions *, const OrtChar *prefix);
+PLACE(19, 0, OrtStatus *, DisableCpuMemArena, OrtSessionOptions *);
+PLACE(23, 0, OrtStatus *, SetSessionGraphOptimizationLevel, OrtSessionOptions *, int);
+PLACE(24, 0, OrtStatus *, SetIntraOpNumThreads, OrtSessionOptions *, int);
+PLACE(25, 0, OrtStatus *, SetInterOpNumThreads, OrtSessionOptions *, int);
+PLACE(30, 0, OrtStatus *, SessionGetInputCount, const OrtSession *, size_t *);
+PLACE(31, 0, OrtStatus *, SessionGetOutputCount, const OrtSession *, size_t *);
+PLACE(33, 0, OrtStatus *, SessionGetInputTypeInfo, const OrtSession *, size_t, OrtTypeInfo **);
+PLACE(36, 0, OrtStatus *, SessionGetInputName, const OrtSession *, size_t, OrtAllocator *, char **);
+PLACE(37, 0, OrtStatus *, SessionGetOutputName, const OrtSession *, size_t, OrtAllocator *, char **);
+PLACE(48, 0, OrtStatus *, CreateTensorAsOrtValue, OrtAllocator *, const int64_t *, size_t, int type, OrtValue **);
+PLACE(49, 0, OrtStatus *, CreateTensorWithDataAsOrtValue, const OrtMemoryInfo *, void *, size_t, const int64_t *, size_t,
+      int type, OrtValue **);
+PLACE(51, 0, OrtStatus *, GetTensorMutableData, OrtValue *, void **);
+PLACE(53, 0, OrtStatus *, GetStringTensorDataLength, const OrtValue *, size_t *);
+PLACE(54, 0, OrtStatus *, GetStringTensorContent, const OrtValue *, void *, size_t, size_t *offsets, size_t count);
+PLACE(55, 0, OrtStatus *, CastTypeInfoToTensorInfo, const OrtTypeInfo *, const OrtTensorInfo **);
+PLACE(56, 0, OrtStatus *, GetOnnxTypeFromTypeInfo, const OrtTypeInfo *, int *);
+PLACE(60, 0, OrtStatus *, GetTensorElementType, const OrtTensorInfo *, int *);
+PLACE(61, 0, OrtStatus *, GetDimensionsCount, const OrtTensorInfo *, size_t *);
+PLACE(62, 0, OrtStatus *, GetDimensions, const OrtTensorInfo *, int64_t *, size_t);
+PLACE(64, 0, OrtStatus *, GetTensorShapeElementCount, const OrtTensorInfo *, size_t *);
+PLACE(65, 0, OrtStatus *, GetTensorTypeAndShape, const OrtValue *, OrtTensorInfo **);
+PLACE(67, 0, OrtStatus *, GetValueType, const OrtValue *, int *);
+PLACE(69, 0, OrtStatus *, CreateCpuMemoryInfo, int allocator, int memory, OrtMemoryInfo **);
+PLACE(76, 0, OrtStatus *, AllocatorFree, OrtAllocator *, void *);
+PLACE(78, 0, OrtStatus *, GetAllocatorWithDefaultOptions, OrtAllocator **);
+PLACE(80, 0, OrtStatus *, GetValue, const OrtValue *, int index, OrtAllocator *, OrtValue **);
+PLACE(81, 0, OrtStatus *, GetValueCount, const OrtValue *, size_t *);
+PLACE(82, 0, OrtStatus *, CreateValue, const OrtValue *const *, size_t, int type, OrtValue **);
+PLACE(92, 0, void, ReleaseEnv, OrtEnv *);
+PLACE(93, 0, void, ReleaseStatus, OrtStatus *);
+PLACE(94, 0, void, ReleaseMemoryInfo, OrtMemoryInfo *);
+PLACE(95, 0, void, ReleaseSession, OrtSession *);
+PLACE(96, 0, void, ReleaseValue, OrtValue *);
+PLACE(98, 0, void, ReleaseTypeInfo, OrtTypeInfo *);
+PLACE(99, 0, void, ReleaseTensorTypeAndShapeInfo, OrtTensorInfo *);
+PLACE(100, 0, void, ReleaseSessionOptions, OrtSessionOptions *);
+PLACE(104, 0, OrtStatus *, CastTypeInfoToSequenceTypeInfo, const OrtTypeInfo *, const OrtTypeInfo **);
+PLACE(107, 0, OrtStatus *, GetSequenceElementType, const OrtTypeInfo *, OrtTypeInfo **);
+PLACE(110, 0, OrtStatus *, SessionEndProfiling, OrtSession *, OrtAllocator *, char **);
+PLACE(124, 0, OrtStatus *, AddFreeDimensionOverrideByName, OrtSessionOptions *, const char *, int64_t);
+PLACE(125, 0, OrtStatus *, GetAvailableProviders, char ***, int *);
+PLACE(126, 0, OrtStatus *, ReleaseAvailableProviders, char **, int);
+PLACE(130, 0, OrtStatus *, AddSessionConfigEntry, OrtSessionOptions *, const char *, const char *);
+PLACE(192, 0, OrtStatus *, HasValue, const OrtValue *, int *);
+PLACE(216, 0, OrtStatus *, SessionOptionsAppendExecutionProvider, OrtSessionOptions *, const char *name,
+      const char *const *keys, const char *const *values, size_t);
+PLACE(250, 0, OrtStatus *, CastTypeInfoToOptionalTypeInfo, const OrtTypeInfo *, const OrtTypeInfo **);
+PLACE(251, 0, OrtStatus *, GetOptionalContainedTypeInfo, const OrtTypeInfo *, OrtTypeInfo **);
+PLACE(252, 0, OrtStatus *, GetResizedStringTensorElementBuffer, OrtValue *, size_t index, size_t size, char **);
+PLACE(298, 22, void, GetKeyValuePairs, const OrtKeyValuePairs *, const char *const **, const char *const **, size_t *);
+PLACE(301, 22, OrtStatus *, RegisterExecutionProviderLibrary, OrtEnv *, const char *name, const OrtChar *path);
+PLACE(302, 22, OrtStatus *, UnregisterExecutionProviderLibrary, OrtEnv *, const char *name);
+PLACE(303, 22, OrtStatus *, GetEpDevices, const OrtEnv *, const OrtEpDevice *const **, size_t *);
+PLACE(304, 22, OrtStatus *, SessionOptionsAppendExecutionProvider_V2, OrtSessionOptions *, OrtEnv *,
+      const OrtEpDevice *const *, size_t, const char *const *keys, const char *const *values, size_t);
+PLACE(307, 22, int, HardwareDevice_Type, const OrtHardwareDevice *);
+PLACE(308, 22, uint32_t, HardwareDevice_VendorId, const OrtHardwareDevice *);
+PLACE(309, 22, const char *, HardwareDevice_Vendor, const OrtHardwareDevice *);
+PLACE(310, 22, uint32_t, HardwareDevice_DeviceId, const OrtHardwareDevice *);
+PLACE(311, 22, const OrtKeyValuePairs *, HardwareDevice_Metadata, const OrtHardwareDevice *);
+PLACE(312, 22, const char *, EpDevice_EpName, const OrtEpDevice *);
+PLACE(314, 22, const OrtKeyValuePairs *, EpDevice_EpMetadata, const OrtEpDevice *);
+PLACE(316, 22, const OrtHardwareDevice *, EpDevice_Device, const OrtEpDevice *);
+PLACE(407, 24, OrtStatus *, Session_GetEpGraphAssignmentInfo, const OrtSession *, const OrtSubgraph *const **, size_t *);
+PLACE(408, 24, OrtStatus *, EpAssignedSubgraph_GetEpName, const OrtSubgraph *, const char **);
+PLACE(409, 24, OrtStatus *, EpAssignedSubgraph_GetNodes, const OrtSubgraph *, const OrtAssignedNode *const **, size_t *);
+PLACE(410, 24, OrtStatus *, EpAssignedNode_GetName, const OrtAssignedNode *, const char **);
+PLACE(412, 24, OrtStatus *, EpAssignedNode_GetOperatorType, const OrtAssignedNode *, const char **);
+
+/* Providers with options of their own: five functions of one form. */
+typedef OrtStatus *(ORT_CALL *CreateOptions)(OrtProviderOptions **);
+typedef OrtStatus *(ORT_CALL *UpdateOptions)(OrtProviderOptions *, const char *const *, const char *const *, size_t);
+typedef OrtStatus *(ORT_CALL *AppendOptions)(OrtSessionOptions *, const OrtProviderOptions *);
+typedef void(ORT_CALL *ReleaseOptions)(OrtProviderOptions *);
+
+enum { VALUE_TENSOR = 1, VALUE_SEQUENCE, VALUE_MAP, VALUE_OPTIONAL = 6 };
+
+#define CPU_PROVIDER "CPUExecutionProvider"
+
+#endif

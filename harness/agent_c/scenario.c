@@ -1,0 +1,215 @@
+/* Other uses of a session: those that C plays. The greeting declines the others, each with its reason. */
+
+#include "job.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool finish(Job *job) { return job_create(job) && job_run_sets(job) && job_conclude(job); }
+
+static bool from_bytes(Job *job) {
+    const char *data = NULL, *path = job->plan.model;
+    size_t size = 0, length = strlen(path);
+    if (ort_minor < 21) return job_fail(job, "unsupported", NULL, "onnxruntime before 1.21 does not find the weights of a model without path");
+    if (!file_read(&job->arena, path, &data, &size) || !size) return job_fail(job, "error", "NoSuchFile", arena_format(&job->arena, "%s cannot be read", path));
+    while (length && path[length - 1] != '/' && path[length - 1] != PATH_SEPARATOR[0]) length--;
+    job->plan.key = "session.model_external_initializers_file_folder_path";
+    job->plan.value = absolute_path(&job->arena, length ? arena_text(&job->arena, path, length) : ".");
+    job->plan.model = data;
+    job->plan.model_size = size;
+    bytes_format(&job->facts, "{\"model_bytes\":%zu}", size);
+    return finish(job);
+}
+
+static bool cpu_fallback_disabled(Job *job) {
+    const char *const *chain = NULL;
+    for (size_t index = 0, count = target_chain(&chain); index < count; index++)
+        if (!strcmp(chain[index], CPU_PROVIDER)) return job_fail(job, "unsupported", NULL, "the target names " CPU_PROVIDER " itself");
+    job->plan.key = "session.disable_cpu_ep_fallback";
+    job->plan.value = "1";
+    if (!job_create(job)) {
+        bool refused = job->error && strstr(job->error, "fallback to") && strstr(job->error, "CPU EP");
+        return refused ? job_fail(job, "unsupported", NULL, job->error) : false;
+    }
+    bytes_format(&job->facts, "{\"refused\":false}");
+    return job_run_sets(job) && job_conclude(job);
+}
+
+static bool separate_outputs(Job *job) {
+    if (!job_create(job)) return false;
+    double most = 0;
+    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); one; one = one->next) {
+        Feeds feeds;
+        Value *together = NULL, *alone = arena_take(&job->arena, (job->outputs + 1) * sizeof(Value));
+        job_enter(job, "run");
+        if (!job_feeds(job, one, &feeds) || !job_run(job, &job->arena, &feeds, job->names, job->outputs, &together)) return false;
+        if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
+        for (size_t index = 0; index < job->outputs; index++) {
+            Value *single = NULL;
+            job_further(job);
+            if (!job_run(job, &job->arena, &feeds, &job->names[index], 1, &single)) return false;
+            alone[index] = single[0];
+            most = fmax(most, values_apart(&together[index], single, 1, true));
+        }
+        job->ran[job->sets_ran++] = alone;
+    }
+    bytes_format(&job->facts, "{\"outputs\":%zu,\"equal_to_together\":%s", job->outputs, most > 0 ? "false" : "true");
+    if (most > 0) bytes_format(&job->facts, isfinite(most) ? ",\"difference\":%.17g" : ",\"difference\":\"inf\"", most);
+    bytes_format(&job->facts, "}");
+    return job_conclude(job);
+}
+
+static bool dynamic_shapes(Job *job) {
+    Bytes first = {0}, again = {0};
+    bool twice = json_integer(json_get(json_get(job->message, "repeat"), "runs"), 1) > 1, fine = job_create(job);
+    long differing = 0;
+    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); fine && one; one = one->next) {
+        Feeds feeds;
+        Value *more = NULL;
+        const char *comma = job->sets_ran ? "," : "";
+        job_enter(job, "run");
+        fine = job_feeds(job, one, &feeds) && job_run(job, &job->arena, &feeds, job->names, job->outputs, &job->ran[job->sets_ran]);
+        if (!fine) break;
+        if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
+        bytes_format(&first, "%s%.4f", comma, job->run_ms);
+        if (twice) {
+            job_further(job);
+            fine = job_run(job, &job->arena, &feeds, job->names, job->outputs, &more);
+            if (!fine) break;
+            bool same = same_values(job->ran[job->sets_ran], more, job->outputs);
+            double most = values_apart(job->ran[job->sets_ran], more, job->outputs, false);
+            differing += !same;
+            if (!job->sets_ran) {
+                bytes_format(&job->repeats, "{\"runs\":2,\"sessions\":1,\"distinct\":%d,\"differing\":%d,\"max_abs\":", same ? 1 : 2, !same);
+                bytes_format(&job->repeats, isfinite(most) ? "%.17g}" : "null}", most);
+                if (!same) job->second = more;
+            }
+        }
+        bytes_format(&again, "%s%.4f", comma, twice ? job->run_ms : -1.0);
+        job->sets_ran++;
+    }
+    if (job->sets_ran)
+        bytes_format(&job->facts, "{\"run_ms\":[%.*s],\"again_ms\":[%.*s],\"differing_again\":%ld}", (int)first.size, first.at,
+                     (int)again.size, again.at, differing);
+    bytes_free(&first);
+    bytes_free(&again);
+    return fine && job_conclude(job);
+}
+
+static int by_size(const void *one, const void *other) {
+    double a = *(const double *)one, b = *(const double *)other;
+    return (a > b) - (a < b);
+}
+
+static double median(double *figures, size_t count) {
+    qsort(figures, count, sizeof *figures, by_size);
+    return count % 2 ? figures[count / 2] : (figures[count / 2 - 1] + figures[count / 2]) / 2;
+}
+
+static void put_series(Bytes *facts, const char *name, const double *figures, size_t count) {
+    enum { POINTS = 64 };
+    size_t shown = count < POINTS ? count : POINTS;
+    for (size_t index = 0; index < count; index++)
+        if (figures[index] < 0) return;
+    if (count < 2) return;
+    bytes_format(facts, ",\"%s\":[", name);
+    for (size_t index = 0; index < shown; index++)
+        bytes_format(facts, "%s%.2f", index ? "," : "", figures[count <= POINTS ? index : (size_t)(0.5 + (double)index * (double)(count - 1) / (POINTS - 1))]);
+    bytes_format(facts, "]");
+}
+
+static bool sessions(Job *job) {
+    const Json *settings = json_get(job->message, "scenario_settings"), *sets = json_get(job->message, "data_sets");
+    size_t wanted = (size_t)json_integer(json_get(settings, "count"), 1), made = 0, differing = 0;
+    double budget_ms = json_number(json_get(settings, "budget_s"), 60) * 1e3, began = now_ms(), closing = 0, first_ms = 0, slowest = 0;
+    if (wanted < 1 || wanted > 100000) return job_fail(job, "unfeedable", NULL, "a number of sessions out of range");
+    double *opened = arena_take(&job->arena, wanted * sizeof(double)), *rss = arena_take(&job->arena, wanted * sizeof(double));
+    double *threads = arena_take(&job->arena, wanted * sizeof(double)), *files = arena_take(&job->arena, wanted * sizeof(double));
+    double *runs = arena_take(&job->arena, wanted * sizeof(double)), *worst = arena_take(&job->arena, (job->sets + 1) * sizeof(double));
+    Value **first = arena_take(&job->arena, (job->sets + 1) * sizeof(Value *));
+    bool over = false;
+    for (;;) {
+        job_enter(job, "create");
+        job->create_ms = -1;
+        if (!job_create(job)) return false;
+        opened[made++] = job->create_ms;
+        slowest = fmax(slowest, job->create_ms);
+        if (made == 1) first_ms = job->create_ms;
+        bool differs = false;
+        size_t set = 0;
+        for (const Json *one = json_item(sets, 0); one; one = one->next, set++) {
+            Arena arena = {0};
+            Feeds feeds;
+            Value *outputs = NULL;
+            job_enter(job, "run");
+            bool fine = job_feeds(job, one, &feeds) && job_run(job, &arena, &feeds, job->names, job->outputs, &outputs);
+            double apart = !fine || made == 1 ? 0 : values_apart(first[set], outputs, job->outputs, true);
+            if (fine && made == 1) first[set] = outputs;
+            differs |= apart > 0;
+            if (fine && (made == 1 || apart > worst[set])) {
+                job->ran[set] = outputs;
+                worst[set] = apart;
+                arena_join(&job->arena, &arena);
+            }
+            arena_free(&arena);
+            if (!fine) return false;
+            if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
+        }
+        differing += differs;
+        over = made > 1 && now_ms() - began > budget_ms;
+        if (over || made == wanted) break;
+        job_enter(job, "teardown");
+        double start = now_ms();
+        job_close(job);
+        closing = fmax(closing, now_ms() - start);
+        rss[made - 1] = resident_mib();
+        threads[made - 1] = thread_count();
+        files[made - 1] = descriptor_count();
+    }
+    size_t ran = 0, closed = made - 1, middle = closed / 2;
+    Feeds feeds;
+    if (!over && job->sets) {
+        if (!job_feeds(job, json_item(sets, 0), &feeds)) return false;
+        for (; ran < made; ran++) {
+            Arena arena = {0};
+            Value *outputs = NULL;
+            job_further(job);
+            bool fine = job_run(job, &arena, &feeds, job->names, job->outputs, &outputs);
+            arena_free(&arena);
+            if (!fine) return false;
+            runs[ran] = resident_mib();
+        }
+    }
+    double difference = 0;
+    for (size_t set = 0; set < job->sets; set++) difference = fmax(difference, worst[set]);
+    Bytes *facts = &job->facts;
+    bytes_format(facts, "{\"count\":%zu,\"create_first_ms\":%.4f,\"create_max_ms\":%.4f,\"teardown_max_ms\":%.4f", made, first_ms, slowest, closing);
+    bytes_format(facts, ",\"create_median_ms\":%.4f,\"differing_sessions\":%zu", median(opened, made), differing);
+    bytes_format(facts, isfinite(difference) ? ",\"difference\":%.17g" : ",\"difference\":1.7976931348623157e308", difference);
+    if (closed && rss[0] >= 0)
+        bytes_format(facts, ",\"rss_first_mib\":%.2f,\"rss_last_mib\":%.2f,\"growth_mib\":%.3f", rss[0], rss[closed - 1],
+                     (rss[closed - 1] - rss[middle]) / (double)(closed - 1 - middle > 1 ? closed - 1 - middle : 1));
+    put_series(facts, "rss_mib", rss, closed);
+    put_series(facts, "run_rss_mib", runs, ran);
+    put_series(facts, "threads", threads, closed);
+    put_series(facts, "descriptors", files, closed);
+    bytes_format(facts, "}");
+    job->create_ms = first_ms;
+    job->sets_ran = job->sets;
+    return job_conclude(job);
+}
+
+bool scenario_play(Job *job, const char *name) {
+    static const struct {
+        const char *name;
+        bool (*play)(Job *);
+    } played[] = {{"from_bytes", from_bytes},
+                  {"cpu_fallback_disabled", cpu_fallback_disabled},
+                  {"separate_outputs", separate_outputs},
+                  {"dynamic_shapes", dynamic_shapes},
+                  {"sessions", sessions}};
+    for (size_t index = 0; index < sizeof played / sizeof *played; index++)
+        if (!strcmp(played[index].name, name)) return played[index].play(job);
+    return job_fail(job, "unsupported", NULL, arena_format(&job->arena, "the C agent has no scenario %.100s", name));
+}

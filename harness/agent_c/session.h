@@ -1,0 +1,44 @@
+/* The runtime, a provider with its options, and how its sessions are made. */
+
+#ifndef SESSION_H
+#define SESSION_H
+
+#include "values.h"
+
+/* Why a target cannot be used: a cause of the protocol, or the option that is refused. */
+typedef struct {
+    const char *cause, *option, *reason;
+} Refusal;
+
+/* What a session differs by from a plain one of its job. */
+typedef struct {
+    const Json *job;               /* NULL for the probe */
+    const char *model;             /* path, or bytes with a size */
+    size_t model_size;             /* 0 for a path */
+    const char *key, *value;       /* one more configuration entry; NULL for none */
+    const char *profile;           /* prefix of a profile's path; NULL for none */
+    int without;                   /* option that is left out, -2 for all, -1 for none */
+} SessionPlan;
+
+extern OrtAllocator *ort_allocator;
+extern OrtEnv *ort_env;
+
+bool runtime_load(Arena *arena, const char *asked, Refusal *refusal);
+void environment_put(Message *message, bool with_target);
+bool target_open(Arena *arena, const Json *config, Refusal *refusal);
+bool target_probe(Arena *arena, Refusal *refusal);
+const char *target_sickness(Arena *arena); /* NULL if it still computes */
+void target_release(void);
+void target_unload(void);
+bool target_is(const char *provider); /* of the chain, in any spelling */
+size_t target_chain(const char *const **chain);
+
+OrtSession *session_open(Arena *arena, const SessionPlan *plan, Trouble *trouble);
+bool records_assignment(void);
+
+/* Make the empty sequence of an input's type. */
+bool empty_sequence(OrtSession *session, const char *name, OrtValue **made, Trouble *trouble);
+
+const char *status_text(Arena *arena, OrtStatus *status, const char **kind); /* and release it */
+
+#endif

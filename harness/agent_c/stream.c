@@ -1,0 +1,261 @@
+#include "stream.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LONGEST_LINE = 65536, LINE_BYTES = 2997, BUFFER = 1 << 16, GRACE_MS = 3000 };
+#define MOST_JSON ((uint64_t)32 << 20)
+#define MOST_BINARY ((uint64_t)5 << 28) /* 1.25 GiB */
+
+static char buffer[BUFFER];
+static size_t buffered, taken;
+static bool binary_mode, is_over;
+static Lock *lock, *writing;
+static Received *first, **last = &first;
+
+static bool fill(void) {
+    if (taken < buffered) return true;
+    taken = 0;
+    buffered = stream_read(buffer, sizeof buffer);
+    return buffered > 0;
+}
+
+static bool read_exactly(char *to, size_t size) {
+    while (size) {
+        if (!fill()) return false;
+        size_t step = buffered - taken < size ? buffered - taken : size;
+        memcpy(to, buffer + taken, step);
+        taken += step;
+        to += step;
+        size -= step;
+    }
+    return true;
+}
+
+/* Read a line without its end; -1 at the end of the stream, -2 if it is too long. */
+static long read_line(char *line, size_t room) {
+    size_t size = 0;
+    for (;;) {
+        if (!fill()) return -1;
+        char next = buffer[taken++];
+        if (next == '\n') break;
+        if (size + 1 >= room) return -2;
+        line[size++] = next;
+    }
+    if (size && line[size - 1] == '\r') size--;
+    line[size] = 0;
+    return (long)size;
+}
+
+static bool greet(const Json *hello, const char *declines_json) {
+    const char *token = json_text(json_get(hello, "token"), "");
+    const Json *modes = json_get(hello, "modes");
+    const char *mode = json_text(json_item(modes, 0), "binary");
+    binary_mode = strcmp(mode, "line") != 0;
+    Message text = {0};
+    put(&text, "ep-agent {\"protocol\":1,\"token\":");
+    put_text(&text, token);
+    put_format(&text, ",\"mode\":\"%s\",\"agent\":\"c\",\"declines\":", binary_mode ? "binary" : "line");
+    put(&text, declines_json);
+    put(&text, "}\n");
+    bool done = stream_write(text.json.at, text.json.size);
+    message_free(&text);
+    return done;
+}
+
+static void read_messages(void);
+
+bool stream_open(const char *declines_json, int *exit_code) {
+    static char line[LONGEST_LINE];
+    const char *given = getenv("EP_HARNESS_HELLO"), *why = "";
+    long size = given ? (long)strlen(given) : read_line(line, sizeof line);
+    const char *hello = given ? given : line;
+    Arena arena = {0};
+    *exit_code = 1;
+    if (size < 0 || strncmp(hello, "ep-harness {", 12)) {
+        fprintf(stderr, "ep-harness agent: what came is no hello\n");
+        return false;
+    }
+    Json *values = json_read(&arena, hello + 11, (size_t)size - 11, "", 0, &why);
+    bool speaks = false, opened = values && stream_take(json_text(json_get(values, "connect"), ""), &why);
+    if (opened && *json_text(json_get(values, "connect"), "")) buffered = taken = 0;
+    const Json *protocols = json_get(values, "protocols");
+    for (const Json *one = json_item(protocols, 0); one; one = one->next) speaks |= json_integer(one, 0) == 1;
+    if (!opened) fprintf(stderr, "ep-harness agent: %s\n", why);
+    else if (greet(values, declines_json) && speaks) *exit_code = 0;
+    arena_free(&arena);
+    if (*exit_code) return false;
+    stream_leave_standard();
+    lock = lock_new();
+    writing = lock_new();
+    if (!thread_start(read_messages)) abort();
+    return true;
+}
+
+/* Return the message of a frame, or NULL with the reason; an empty reason at the end of the stream. */
+static Received *read_frame(const char **why) {
+    char line[LONGEST_LINE], mode, rest;
+    unsigned long long json = 0, binary = 0;
+    unsigned crc = 0;
+    long size = read_line(line, 64);
+    *why = size == -1 ? "" : "what came is no frame";
+    if (size < 0 || sscanf(line, "#%c %llu %llu %8x%c", &mode, &json, &binary, &crc, &rest) != 4) return NULL;
+    if ((mode != 'b' && mode != 'l') || strchr(line, '-') || strchr(line, '+')) return NULL;
+    *why = "a frame beyond the limits";
+    if (json > MOST_JSON || binary > MOST_BINARY) return NULL;
+    Received *made = calloc(1, sizeof *made);
+    if (!made) abort();
+    char *data = NULL;
+    size_t total = (size_t)(json + binary);
+    *why = "";
+    if (mode == 'b') {
+        char end = 0;
+        data = arena_take(&made->arena, total + 1);
+        if (!read_exactly(data, total) || !read_exactly(&end, 1)) goto failed;
+        *why = "a frame without its end";
+        if (end != '\n') goto failed;
+    } else {
+        bool ended = false;
+        do {
+            *why = "";
+            size = read_line(line, sizeof line);
+            if (size == -1) goto failed;
+            *why = "a frame that is no base64";
+            if (size <= 0 || size > 4000 || !base64_read(&made->data, line, (size_t)size, &ended)) goto failed;
+        } while (made->data.size < total);
+        data = made->data.at;
+        if (made->data.size != total) goto failed;
+    }
+    *why = "a frame that was changed";
+    if (crc32_of(0, data, total) != crc) goto failed;
+    made->message = json_read(&made->arena, data, (size_t)json, data + json, (size_t)binary, why);
+    if (!made->message) goto failed;
+    made->name = json_text(json_item(made->message, 0), NULL);
+    *why = "a message without a name";
+    if (!json_is(made->message, JSON_ARRAY) || !made->name) goto failed;
+    return made;
+failed:
+    received_free(made);
+    return NULL;
+}
+
+static void read_messages(void) {
+    const char *why = "";
+    for (;;) {
+        Received *made = read_frame(&why);
+        lock_take(lock);
+        if (made) {
+            *last = made;
+            last = &made->next;
+        } else {
+            is_over = true;
+        }
+        lock_wake(lock);
+        lock_give(lock);
+        if (!made) break;
+    }
+    if (*why) {
+        fprintf(stderr, "ep-harness agent: %s\n", why);
+        end_now(1);
+    }
+    sleep_ms(GRACE_MS); /* the harness has gone: whatever this process is doing, it ends */
+    end_now(0);
+}
+
+Received *stream_receive(const char *only) {
+    lock_take(lock);
+    for (;;) {
+        for (Received **at = &first; *at; at = &(*at)->next) {
+            Received *found = *at;
+            if ((only != NULL) != !strcmp(found->name, "model") || (only && strcmp(found->name, only))) continue;
+            *at = found->next;
+            if (last == &found->next) last = at;
+            lock_give(lock);
+            return found;
+        }
+        if (is_over) break;
+        lock_wait(lock);
+    }
+    lock_give(lock);
+    return NULL;
+}
+
+void received_free(Received *received) {
+    if (!received) return;
+    arena_free(&received->arena);
+    bytes_free(&received->data);
+    free(received);
+}
+
+static void send_lines(const Message *message) {
+    Bytes lines = {0};
+    uint8_t part[LINE_BYTES];
+    size_t held = 0;
+    for (size_t index = 0; index <= message->count; index++) {
+        const uint8_t *at = index ? message->pieces[index - 1].at : (const uint8_t *)message->json.at;
+        size_t size = index ? message->pieces[index - 1].size : message->json.size;
+        while (size) {
+            size_t step = LINE_BYTES - held < size ? LINE_BYTES - held : size;
+            memcpy(part + held, at, step);
+            held += step;
+            at += step;
+            size -= step;
+            if (held < LINE_BYTES) continue;
+            base64_add(&lines, part, held);
+            held = 0;
+            if (lines.size > 1 << 20) {
+                stream_write(lines.at, lines.size);
+                lines.size = 0;
+            }
+        }
+    }
+    if (held) base64_add(&lines, part, held);
+    stream_write(lines.at, lines.size);
+    bytes_free(&lines);
+}
+
+void stream_send(Message *message) {
+    char head[96];
+    uint32_t crc = crc32_of(0, message->json.at, message->json.size);
+    for (size_t index = 0; index < message->count; index++)
+        crc = crc32_of(crc, message->pieces[index].at, message->pieces[index].size);
+    snprintf(head, sizeof head, "#%c %zu %zu %08x\n", binary_mode ? 'b' : 'l', message->json.size, message->binary_size,
+             (unsigned)crc);
+    lock_take(writing);
+    if (binary_mode) {
+        Bytes small = {0}; /* one write for what is small */
+        bytes_add(&small, head, strlen(head));
+        bytes_add(&small, message->json.at, message->json.size);
+        for (size_t index = 0; index < message->count; index++) {
+            const Piece *piece = &message->pieces[index];
+            if (small.size + piece->size > 1 << 20) {
+                stream_write(small.at, small.size);
+                small.size = 0;
+                stream_write(piece->at, piece->size);
+            } else {
+                bytes_add(&small, piece->at, piece->size);
+            }
+        }
+        bytes_add(&small, "\n", 1);
+        stream_write(small.at, small.size);
+        bytes_free(&small);
+    } else {
+        stream_write(head, strlen(head));
+        send_lines(message);
+    }
+    lock_give(writing);
+    message_free(message);
+}
+
+void stream_send_plain(const char *format, ...) {
+    char text[512];
+    va_list list;
+    va_start(list, format);
+    int size = vsnprintf(text, sizeof text, format, list);
+    va_end(list);
+    Message message = {0};
+    if (size > 0 && (size_t)size < sizeof text) bytes_add(&message.json, text, (size_t)size);
+    stream_send(&message);
+}

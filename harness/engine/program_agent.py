@@ -1,0 +1,161 @@
+"""How an agent that is a program of its own starts: here, behind a command, or where there is no Python.
+
+On another machine a POSIX shell takes the part of ``harness.agent.launcher``: it sets the variables, gives
+the agent an empty folder, sends signs of life, and reports how the agent ended. Everything that it needs
+comes through standard input, so that no process list shows it.
+"""
+
+import functools
+import hashlib
+import json
+import secrets
+import shlex
+import shutil
+import socket
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from harness.agent.frame import BINARY, LINE, MODES
+from harness.agent.hello import hello
+from harness.agent.launcher import sign_of_life
+from harness.agent.orphans import OWNER
+from harness.engine import bring_files
+from harness.engine.started import BEAT_S, SOCKET, SSH, Started, start_process
+from harness.plan.target import Runtime
+
+_SSH_HOME = "$HOME/.cache/ort-ep-harness/agents"
+_ADB_HOME = "/data/local/tmp/ort-ep-harness"
+"""The folder over there that keeps agents by their SHA-256, and the folders of their processes."""
+
+_READS_SCRIPT = ("sh", "-c", 'IFS= read -r script; eval "$script"')
+"""A shell reads a line byte by byte, so that the rest of its input is for the agent."""
+
+# One line. The agent alone has stdin and stdout; a sign of life that nobody takes ends it.
+_SCRIPT = (
+    "trap '' PIPE HUP; umask 077; home={home}; folder=$home/run-{marker}",
+    'mkdir -p "$folder" && cd "$folder" || exit 1',
+    "{exports}",
+    "exec 3<&0; {agent} <&3 3<&- 2>>output.txt & agent=$!",
+    "exec 0</dev/null 1>/dev/null 3<&-",
+    "(while echo '{sign}' >&2 && sleep {beat_s} 2>/dev/null; do :; done; kill -9 $agent) & beat=$!",
+    "wait $agent; code=$?; kill $beat 2>/dev/null; how=",
+    '[ $code -eq 0 ] || how="exit code $code"',
+    "[ $code -le 128 ] || how=SIG$(kill -l $((code - 128)))",
+    "tail -c 16384 output.txt >&2; printf '\\n%s %s\\n' {marker} \"$how\" >&2",
+    'cd / && rm -rf "$folder"',
+)
+
+
+def launch_program(runtime: Runtime, env: Mapping[str, str], folder: Path) -> Started:
+    """Start a program that is an agent; arguments and errors as ``harness.engine.launch.launch``."""
+    listener = socket.create_server(("127.0.0.1", 0)) if runtime.channel == SOCKET else None
+    port = listener.getsockname()[1] if listener else 0
+    token = secrets.token_hex(16)
+    modes = {LINE: (LINE,), BINARY: (BINARY,)}.get(runtime.channel or "", MODES)
+    opening = hello(token, modes, f"tcp://127.0.0.1:{port}" if listener else "").encode() + b"\n"
+    marker = owner = ""
+    if runtime.ssh or runtime.adb:
+        marker = f"ep-harness-{secrets.token_hex(8)}"
+        command = _remote_command(runtime, port)
+        opening = _script(runtime, env, marker).encode() + b"\n" + opening
+        variables: Mapping[str, str] = {}
+    else:
+        owner = secrets.token_hex(8)
+        command = (*shlex.split(runtime.command or ""), *_found(runtime))
+        variables = {**env, OWNER: owner}
+    return Started(
+        popen=start_process(command, variables, folder, silent=listener is not None),
+        folder=folder,
+        token=token,
+        modes=modes,
+        preamble=opening,
+        listener=listener,
+        marker=marker,
+        by_ssh=bool(marker),
+        owner=owner,
+        asks_first=runtime.command is not None,
+    )
+
+
+def _found(runtime: Runtime) -> tuple[str, ...]:
+    """Return the words of an agent that starts here.
+
+    Raises:
+        FileNotFoundError: There is no such program, which a command would tell less clearly.
+    """
+    program, *arguments = runtime.agent
+    found = shutil.which(program)
+    if found is None and (runtime.command is None or program in runtime.agent_files):
+        problem = "it is not executable" if Path(program).is_file() else "there is no such program"
+        raise FileNotFoundError(f"agent {program}: {problem}")
+    return (program if runtime.command else str(found), *arguments)
+
+
+def _remote_command(runtime: Runtime, port: int) -> tuple[str, ...]:
+    """Return a command here that uploads what is missing there, and then becomes the connection."""
+    reach = _reach(runtime, port)
+    files = [(path, _digest_now(path)) for path in runtime.agent_files]
+    prepare = [[*_adb(runtime), "reverse", f"tcp:{port}", f"tcp:{port}"]] if runtime.adb and port else []
+    plan = {
+        "reach": _reach(runtime, 0),
+        "home": _home(runtime),
+        "push": [*_adb(runtime), "push"] if runtime.adb else [],
+        "files": [(path, _kept_name(path, digest)) for path, digest in files],
+        "prepare": prepare,
+        "then": [*reach, shlex.join(_READS_SCRIPT)],
+    }
+    return (sys.executable, "-I", "-S", str(Path(bring_files.__file__).absolute()), json.dumps(plan))
+
+
+def _reach(runtime: Runtime, port: int) -> list[str]:
+    """Return the command that hands its last argument to a shell over there."""
+    if runtime.adb:
+        return [*_adb(runtime), "shell"]
+    back = ("-o", "ExitOnForwardFailure=yes", "-R", f"127.0.0.1:{port}:127.0.0.1:{port}") if port else ()
+    return [*SSH[:-1], *back, SSH[-1], str(runtime.ssh)]
+
+
+def _adb(runtime: Runtime) -> list[str]:
+    return ["adb", "-s", str(runtime.adb)]
+
+
+def _home(runtime: Runtime) -> str:
+    return _ADB_HOME if runtime.adb else _SSH_HOME
+
+
+def _script(runtime: Runtime, env: Mapping[str, str], marker: str) -> str:
+    """Return the line of shell that runs an agent over there."""
+    words = [_word_there(word, runtime) for word in runtime.agent]
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in env.items()]
+    return "; ".join(_SCRIPT).format(
+        home=_home(runtime),
+        marker=marker,
+        exports="; ".join(exports) or ":",
+        agent=" ".join(words),
+        sign=sign_of_life(marker),
+        beat_s=int(BEAT_S),
+    )
+
+
+def _word_there(word: str, runtime: Runtime) -> str:
+    """Return a word of the agent's command in shell, where an uploaded file has its path over there."""
+    if word not in runtime.agent_files:
+        return shlex.quote(word)
+    return f'"$home"/{shlex.quote(_kept_name(word, _digest_now(word)))}'
+
+
+def _kept_name(path: str, digest: str) -> str:
+    return f"{digest}/{Path(path).name}"
+
+
+def _digest_now(path: str) -> str:
+    about = Path(path).stat()
+    return _digest(path, about.st_size, about.st_mtime_ns)
+
+
+@functools.cache
+def _digest(path: str, _size: int, _mtime_ns: int) -> str:
+    """Return the SHA-256 of a file, read again if it changes."""
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

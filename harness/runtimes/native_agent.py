@@ -1,0 +1,101 @@
+"""The agent in C: how the user's compiler makes a program of its sources, which the package brings."""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from harness import agent
+from harness.core.errors import UsageError, one_line
+
+SOURCES = Path(agent.__file__).parents[1] / "agent_c"
+
+FLAGS = (
+    *("-std=c11", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"),
+    # It reads lengths that another process sends.
+    *("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),
+)
+
+_COMPILE_S = 300.0
+_GLIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)")
+
+
+class BuiltAgent(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that was built.
+
+    Attributes:
+        glibc: The oldest glibc with which it runs; empty for another C library.
+    """
+
+    path: Path
+    compiler: str
+    nbytes: int
+    glibc: str = ""
+
+
+def build_agent(
+    out: Path, *, compiler: str | None = None, target: str = "", flags: Sequence[str] = ()
+) -> BuiltAgent:
+    """Compile the agent.
+
+    Args:
+        out: The program to write.
+        compiler: Name or path of a C11 compiler; None for ``cc``, or that of the target.
+        target: Triple of another machine, such as ``aarch64-linux-gnu``; empty for this one.
+        flags: Further flags of the compiler, such as those of a sanitizer.
+
+    Raises:
+        UsageError: There is no such compiler, or it fails.
+    """
+    words = [
+        *_compiler(compiler, target),
+        *FLAGS,
+        *flags,
+        *map(str, sorted(SOURCES.glob("*.c"))),
+        "-o",
+        str(out.absolute()),
+    ]
+    libraries = [] if "mingw" in target else ["-ldl", "-lm"]
+    if "android" not in target and "mingw" not in target:  # there the threads are part of the C library
+        libraries.append("-lpthread")
+    try:
+        done = subprocess.run(  # noqa: S603 - an argument list, never a shell
+            [*words, *libraries],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_COMPILE_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise UsageError.at("agent build", f"{words[0]} does not run: {one_line(error)}") from error
+    if done.returncode:
+        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr)
+        hint = "name another compiler: --cc"
+        raise UsageError.at("agent build", f"{words[0]} fails: {one_line(first, 300)}", hint)
+    data = out.read_bytes()
+    versions = [tuple(map(int, found)) for found in _GLIBC.findall(data)]
+    glibc = ".".join(map(str, max(versions))) if versions else ""
+    return BuiltAgent(path=out, compiler=words[0], nbytes=len(data), glibc=glibc)
+
+
+def _compiler(asked: str | None, target: str) -> list[str]:
+    """Return the command of a compiler for a target."""
+    candidates = (
+        [asked]
+        if asked
+        else [f"{target}-gcc", f"{target}-clang", "clang"]
+        if target
+        else ["cc", "gcc", "clang"]
+    )
+    for name in candidates:
+        if name and (found := shutil.which(name)):
+            is_cross = target and Path(name).name.startswith("clang")
+            return [found, f"--target={target}"] if is_cross else [found]
+    tried = ", ".join(filter(None, candidates))
+    hint = "install one, or name it: --cc; on Debian: apt-get install gcc"
+    raise UsageError.at("agent build", f"there is no compiler; looked for {tried}", hint)

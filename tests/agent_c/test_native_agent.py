@@ -1,0 +1,193 @@
+"""The agent in C: it builds, keeps the protocol, survives nonsense, and gives the verdicts of Python's."""
+
+import importlib.util
+import json
+import random
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.agent.frame import BINARY, LINE, framed
+from harness.core.record import Record
+from harness.runtimes.native_agent import SOURCES, build_agent
+from tests.kit import harness, read_records
+
+pytestmark = pytest.mark.skipif(
+    sys.platform != "linux" or shutil.which("cc") is None,
+    reason="it needs a C compiler, and a libonnxruntime.so",
+)
+
+SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+LIBRARY = "EP_HARNESS_ONNXRUNTIME"
+
+
+@pytest.fixture(scope="session")
+def library() -> str:
+    """Return the path of the library in this environment's wheel."""
+    spec = importlib.util.find_spec("onnxruntime")
+    assert spec is not None
+    assert spec.origin is not None
+    found = sorted((Path(spec.origin).parent / "capi").glob("libonnxruntime.so.1.*"))
+    if not found:
+        pytest.skip("this wheel has no libonnxruntime.so: those before 1.19")
+    return str(found[0])
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the agent with sanitizers."""
+    path = tmp_path_factory.mktemp("agent") / "agent"
+    build_agent(path, flags=SANITIZERS)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch, library: str, tmp_path: Path) -> None:
+    """Name the library, and leave what onnxruntime keeps until the end out of the leaks."""
+    monkeypatch.setenv(LIBRARY, library)
+    monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the agent as a user does."""
+    path = tmp_path_factory.mktemp("built") / "agent"
+    done = harness("agent", "build", "--out", path)
+    assert done.returncode == 0, done.stderr
+    assert "KiB by " in done.stdout
+    return path
+
+
+def test_it_is_small(built: Path) -> None:
+    assert built.stat().st_size <= 300 << 10
+
+
+def test_a_missing_compiler_is_told_in_two_lines(tmp_path: Path) -> None:
+    done = harness("agent", "build", "--cc", "no-such-cc", "--out", tmp_path / "agent")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 2)
+    assert "there is no compiler; looked for no-such-cc" in done.stderr
+
+
+def test_the_sources_are_few_lines() -> None:
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES.glob("*.[ch]"))
+    assert lines <= 4000
+
+
+@pytest.mark.parametrize("only", ["nonsense", "models in pieces", "values"])
+def test_it_keeps_the_protocol_under_sanitizers(only: str, program: Path) -> None:
+    done = harness("agent-check", "--large", "4", "--only", only, "--json", "--", program)
+    rows = json.loads(done.stdout)
+    assert [row for row in rows if row["state"] == "failed"] == []
+
+
+@pytest.mark.long
+def test_it_passes_every_check(program: Path) -> None:
+    done = harness("agent-check", "--", program, timeout_s=900)
+    assert " 0 failed" in done.stdout, done.stdout
+
+
+CONFIG: dict[str, Any] = {
+    "providers": ["CPUExecutionProvider"],
+    "options": {},
+    "plugin": None,
+    "device": {},
+    "binding_device": "",
+    "session": {},
+    "memory_limit_mb": None,
+    "tensor_folders": [],
+}
+JOB: dict[str, Any] = {
+    "model": "none.onnx",
+    "data_sets": [
+        [["x", {"dtype": "float32", "shape": [2], "data": b"12345678"}], ["q", {"sequence": [None]}]]
+    ],
+    "graph_optimization": "all",
+    "execution_mode": "sequential",
+    "repeat": {"runs": 2, "sessions": 1},
+    "other": True,
+}
+HELLO = b'ep-harness {"protocols": [1], "token": "%s", "modes": ["binary"], "connect": ""}\n' % (b"a" * 32)
+WRONG_LENGTHS = [
+    b"#b 4294967296 0 00000000\n",
+    b"#b 2 99999999999999999999 00000000\n",
+    b"#b -1 0 00000000\n",
+    b"#l 9 0 00000000\n====\n",
+    b"#b 33 0 00000000\n" + b"[" * 33 + b"\n",
+    b"#" * 70000,
+    framed(["job", 1, {"model": {"\0bytes": [0, 1]}}]),
+    framed(["\0", [[]] * 9]),
+]
+
+
+def ended(program: Path, data: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Return an agent that got some input; a sanitizer would have ended it with another code."""
+    done = subprocess.run([program], input=data, capture_output=True, timeout=60, check=False)
+    assert done.returncode in {0, 1}, done.stderr[-2000:]
+    return done
+
+
+@pytest.mark.parametrize("data", WRONG_LENGTHS, ids=range(len(WRONG_LENGTHS)))
+def test_a_hostile_length_ends_it_in_order(data: bytes, program: Path) -> None:
+    ended(program, HELLO + data)
+
+
+def test_changed_frames_end_it_in_order(program: Path) -> None:
+    """A little of a fuzz that ran for longer: dialogues with random changes."""
+    chance = random.Random(49)  # noqa: S311 - to be repeated
+    for _ in range(8):
+        whole = bytearray(
+            b"".join(
+                framed(message, chance.choice((BINARY, LINE)))
+                for message in (("config", CONFIG), ("job", 1, JOB), ("job", 2, JOB), ("stop",))
+            )
+        )
+        for _ in range(chance.choice((1, 2, 5))):
+            whole[chance.randrange(len(whole))] = chance.randrange(256)
+        ended(program, HELLO + bytes(whole))
+
+
+def test_a_library_that_is_missing_or_none_is_told(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LIBRARY, "/no/such/library.so")
+    assert b'"not_installed","no onnxruntime at /no/such/library.so' in ended(program, HELLO).stdout
+    monkeypatch.setenv(LIBRARY, __file__)
+    assert b'"import_failed"' in ended(program, HELLO).stdout
+
+
+MATRIX = """
+schema = 1
+[models]
+suites = ["onnx-node"]
+[[target]]
+name = "python"
+provider = "CPUExecutionProvider"
+[[target]]
+name = "c"
+provider = "CPUExecutionProvider"
+runtime = {{ agent = ["{program}"] }}
+"""
+
+
+def seen(record: Record) -> tuple[object, ...]:
+    """Return what must not depend on the agent."""
+    placement = record.placement
+    return record.verdict, record.phase, placement and (placement.ep_ops, placement.cpu_ops), record.outputs
+
+
+def test_operators_have_the_same_verdicts_as_with_python(tmp_path: Path) -> None:
+    program = build_agent(tmp_path / "agent").path
+    (tmp_path / "m.toml").write_text(MATRIX.format(program=program))
+    globs = ("test_abs", "test_cast_FLOAT_*", "test_string_concat*", "test_sequence_insert*", "test_loop13*")
+    words = [word for glob in globs for word in ("--model", f"onnx-node/{glob}")]
+    done = harness("run", "m.toml", "--no-report", "--out", "run", *words, cwd=tmp_path)
+    found: dict[str, dict[str, Record]] = {"python": {}, "c": {}}
+    for record in read_records(tmp_path / "run"):
+        found[record.target][record.model] = record
+    assert found["python"].keys() == found["c"].keys(), done.stdout
+    assert len(found["c"]) > 12
+    differing = [name for name, record in found["c"].items() if seen(record) != seen(found["python"][name])]
+    assert differing == []
