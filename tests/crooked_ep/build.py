@@ -8,7 +8,8 @@ By hand::
     CROOKED_EP_FAULT=segv_at_load ep-harness check ...  # what happens before there is a session
 
 It computes some twenty operators on the CPU, each in a plain loop, and claims what it computes rightly.
-Options: ``fault``, a name of ``native/faults.def``; ``precision``, ``fp32`` or ``fp16``. It refuses others.
+Options: ``fault``, a name of ``native/faults.def``; ``precision``, ``fp32`` or ``fp16``;
+``only``, the name of the one node at which a wrong value acts. It refuses others.
 """
 
 import hashlib

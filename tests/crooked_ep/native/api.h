@@ -67,6 +67,7 @@ PLACE(317, const function *, GetEpApi, void);
 PLACE(333, OrtStatus *, Graph_GetName, const OrtGraph *, const char **);
 PLACE(344, OrtStatus *, Graph_GetNumNodes, const OrtGraph *, size_t *);
 PLACE(345, OrtStatus *, Graph_GetNodes, const OrtGraph *, const OrtNode **, size_t);
+PLACE(349, OrtStatus *, Node_GetName, const OrtNode *, const char **);
 PLACE(350, OrtStatus *, Node_GetOperatorType, const OrtNode *, const char **);
 PLACE(351, OrtStatus *, Node_GetDomain, const OrtNode *, const char **);
 PLACE(352, OrtStatus *, Node_GetSinceVersion, const OrtNode *, int *);

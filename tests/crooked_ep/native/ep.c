@@ -13,12 +13,14 @@ struct ep {
     bool of_graph;    /* the option is "graph": the fault is the one that has the name of the model's graph */
     bool adds;        /* an Add is in its model; without one, faults after CREATE wait, for a process with a model that works */
     bool fp16;        /* results are rounded to float16 */
+    char *only;       /* name of the one node that a wrong value acts at; NULL: at all of them */
 };
 
 /* A compiled node. */
 struct compiled {
     OrtNodeComputeInfo table;
     const struct ep *ep;
+    enum fault fault; /* of its session, unless that acts at another node */
     struct node node;
     int at[MOST_INPUTS]; /* place among the inputs of the fused node; -1: left out */
     int runs;
@@ -163,7 +165,7 @@ static void release_state(OrtNodeComputeInfo *table, void *state) { (void)table,
 static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelContext *context) {
     (void)state;
     struct compiled *compiled = (struct compiled *)table;
-    struct call call = {.node = &compiled->node, .fault = compiled->ep->fault, .context = context};
+    struct call call = {.node = &compiled->node, .fault = compiled->fault, .context = context};
     OrtStatus *status = act_with_add(compiled->ep, RUN);
     for (int i = 0; !status && i < compiled->node.inputs; i++) {
         const OrtValue *value = NULL;
@@ -183,6 +185,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
 static OrtStatus *compile_one(const struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct compiled *compiled) {
     const OrtNode *node;
     const OrtValueInfo *inputs[MOST_INPUTS];
+    const char *own_name = NULL;
     size_t count;
     OrtStatus *status = ORT(Graph_GetNodes)(graph, &node, 1);
     if (status) return status;
@@ -199,7 +202,9 @@ static OrtStatus *compile_one(const struct ep *ep, const OrtGraph *graph, const 
         }
         if (!status && compiled->node.types[i] && compiled->at[i] < 0) status = invalid("crooked: an input is missing");
     }
+    if (!status) status = ORT(Node_GetName)(node, &own_name);
     compiled->ep = ep;
+    compiled->fault = ep->only && own_name && strcmp(ep->only, own_name) ? FAULT_none : ep->fault;
     compiled->table = (OrtNodeComputeInfo){API_VERSION, create_state, compute, release_state};
     return status;
 }
@@ -249,8 +254,10 @@ static OrtStatus *read_options(const OrtSessionOptions *options, struct ep *ep) 
         } else if (!strcmp(key, "precision")) {
             ep->fp16 = !strcmp(values[i], "fp16");
             if (!ep->fp16 && strcmp(values[i], "fp32")) status = invalid("crooked: option precision is fp32 or fp16");
+        } else if (!strcmp(key, "only")) {
+            ep->only = strcpy(malloc(strlen(values[i]) + 1), values[i]);
         } else {
-            status = invalid("crooked: unknown option; the options are fault and precision");
+            status = invalid("crooked: unknown option; the options are fault, only and precision");
         }
     }
     ORT(ReleaseKeyValuePairs)(pairs);
@@ -269,6 +276,7 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     if (!status && ep->fault) process_fault = ep->fault;
     if (!status) status = act(ep->fault, CREATE);
     if (status) {
+        free(ep->only);
         free(ep);
         return status;
     }
@@ -281,5 +289,6 @@ void release_ep(OrtEp *table) {
     struct ep *ep = (struct ep *)table;
     act_with_add(ep, RELEASE_EP);
     sessions--;
+    free(ep->only);
     free(ep);
 }
