@@ -130,6 +130,24 @@ class TogetherGuilty(msgspec.Struct, frozen=True, kw_only=True):
     made: TraceError
 
 
+class KeptFloat32(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes that stay in float32 when the model is converted, and what that gave when it was tried.
+
+    Attributes:
+        nodes: Their names, as converters and quantizers take them.
+        before: The error of the model's outputs without it.
+        after: The error with it.
+        before_ms: Median time of the first run of five sessions, in milliseconds; null if it is not known.
+        after_ms: The same with it.
+    """
+
+    nodes: tuple[str, ...]
+    before: TraceError
+    after: TraceError
+    before_ms: float | None = None
+    after_ms: float | None = None
+
+
 class TracedTarget(
     msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="target", tag_field="kind"
 ):
@@ -150,6 +168,8 @@ class TracedTarget(
         shares: What these nodes have in common and others have not.
         together: Nodes that are wrong only together.
         condition: For ``amplified``: by how much the node enlarges the relative error that it inherits.
+        keep: The smallest set of nodes to keep in float32 that was found; null if none was searched for, or
+            none restores the accuracy.
         partitions: Partitions of the EP; null if they are not known.
         sessions: Sessions that were made.
         disturbed: Number of nodes that cannot be watched without a change of what is computed.
@@ -169,6 +189,7 @@ class TracedTarget(
     shares: tuple[str, ...] = ()
     together: TogetherGuilty | None = None
     condition: float | None = None
+    keep: KeptFloat32 | None = None
     partitions: int | None = None
     sessions: int = 0
     disturbed: int = 0

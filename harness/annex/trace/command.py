@@ -16,6 +16,8 @@ def _declare_trace(options: Options) -> RunCommand:
     matrix = options.path("--matrix", "FILE", "of a run: matrix file with the targets to start")
     inputs = options.path("--inputs", "FILE.npz", "real inputs, an array for each input of the model")
     out = options.path("--out", "DIR", "default: the folder trace of the run; of a model: trace")
+    text = "of a converted model: find the fewest nodes to keep in float32, and try them"
+    advise = options.flag("--advise", text)
     resume = options.flag("--resume", "continue an interrupted trace; no session is made twice")
     json = as_json(options, f"{ONE_OBJECT} in place of the sentences")
 
@@ -30,6 +32,7 @@ def _declare_trace(options: Options) -> RunCommand:
             matrix=given[matrix],
             inputs=given[inputs],
             out=given[out],
+            advise=given[advise],
             resume=given[resume],
         )
         return trace(request, as_json=given[json])

@@ -15,7 +15,7 @@ from harness.annex.triage.lab import Lab
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import ProviderRequest, wanted_matrix
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError
-from harness.core.trace import TRACE_FILE, TRACE_FOLDER, Trace, TracedModel, encode_trace
+from harness.core.trace import TRACE_FILE, TRACE_FOLDER, KeptFloat32, Trace, TracedModel, encode_trace
 from harness.core.visible_text import visible
 from harness.core.writing import write_aside, writing
 from harness.engine.prepare import open_suites
@@ -23,6 +23,9 @@ from harness.report.depth_page import write_depth_page
 from harness.report.read import read_run
 
 _WORK = "work"
+
+KEEPS = ("fp16", "bf16", "int8-static")
+"""Conversions that can leave nodes in float32."""
 _RIGHT = frozenset({"none", "everywhere", "amplified"})
 
 
@@ -36,6 +39,7 @@ class TraceRequest(msgspec.Struct, frozen=True, kw_only=True):
     matrix: Path | None = None
     inputs: Path | None = None
     out: Path | None = None
+    advise: bool = False
     resume: bool = False
 
 
@@ -59,11 +63,15 @@ def trace(request: TraceRequest, *, as_json: bool) -> int:
     out = request.out or (run / TRACE_FOLDER if is_run else Path(TRACE_FOLDER))
     if (out / TRACE_FILE).exists() and not request.resume and request.out is None and is_run:
         notify(f"replaced {out / TRACE_FILE}")
+    if request.advise and not is_run and not any("precision=" in one for one in request.targets):
+        what = "nodes can be kept in float32 only where the model is converted"
+        hint = f"name one of these: --target 'MATRIX.toml:NAME[precision={KEEPS[0]}]' ({', '.join(KEEPS)})"
+        raise UsageError.at("--advise", what, hint)
     wanted = list(_of_run(run, request) if is_run else _of_model(request))
     traces: list[Trace] = []
     try:
         for _, group in groupby(wanted, key=lambda one: one.subject.digest):
-            traces.append(_traced(list(group), out, resume=request.resume))
+            traces.append(_traced(list(group), out, request))
     except KeyboardInterrupt:
         notify("interrupted: continue with --resume")
         return EXIT_INTERRUPTED
@@ -111,14 +119,14 @@ def _of_run(run: Path, request: TraceRequest) -> Iterator[ToTrace]:
         yield msgspec.structs.replace(one, target=target)
 
 
-def _traced(wanted: list[ToTrace], out: Path, *, resume: bool) -> Trace:
+def _traced(wanted: list[ToTrace], out: Path, request: TraceRequest) -> Trace:
     """Trace one model on its targets."""
     first = wanted[0]
     targets = {one.target.name: one.target for one in wanted}
     whole = hashlib.sha256(repr([first.subject.digest, *targets.values()]).encode()).hexdigest()
     work = out / _WORK / whole[:16]
     with writing(work):
-        if not resume:
+        if not request.resume:
             shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
     found = []
@@ -126,10 +134,14 @@ def _traced(wanted: list[ToTrace], out: Path, *, resume: bool) -> Trace:
         for one in wanted:
             notify(f"trace    {visible(one.model)} on {visible(one.target.name)}")
             study = TraceStudy(lab, one.subject, one.target.name, one.axes, notify)
-            found.append(study.run())
+            result, nodes = study.run()
+            if request.advise and dict(one.axes).get("precision") in KEEPS:
+                result = study.keep(result, nodes)
+            found.append((result, nodes))
             notify(f"{found[-1][0].target}: {found[-1][0].sessions} sessions, {found[-1][0].seconds:.0f} s")
-    nodes = len(study.net.nodes)
-    model = TracedModel(model=first.model, digest=first.subject.digest, nodes=nodes, inputs=first.inputs)
+    model = TracedModel(
+        model=first.model, digest=first.subject.digest, nodes=len(study.net.nodes), inputs=first.inputs
+    )
     return Trace(model=model, targets=tuple(found))
 
 
@@ -137,6 +149,8 @@ def _lines(found: TraceOutcome) -> Iterator[str]:
     for one in found.traces:
         for target, _ in one.targets:
             yield from wrapped(visible(f"{target.target}: {target.sentence}"), indent="  ")
+            if target.keep is not None:
+                yield from wrapped(visible(_kept(target.keep)), indent="  ")
             if target.disturbed:
                 yield from wrapped(
                     f"Watching changes what is computed at {target.disturbed} nodes: an EP fuses them. "
@@ -149,3 +163,15 @@ def _lines(found: TraceOutcome) -> Iterator[str]:
             )
     yield f"trace    {found.file}"
     yield f"page     {found.page}"
+
+
+def _kept(keep: KeptFloat32) -> str:
+    names = ", ".join(keep.nodes)
+    before, after = (
+        "NaN or infinity" if one.special or one.relative is None else f"relative error {one.relative:.2g}"
+        for one in (keep.before, keep.after)
+    )
+    times = ""
+    if keep.before_ms is not None and keep.after_ms is not None:
+        times = f"; first run {keep.before_ms:.3g} ms, then {keep.after_ms:.3g} ms (median of 5)"
+    return f"keep     in float32: {names}. Before: {before}; with it: {after}{times}."

@@ -17,6 +17,7 @@ from typing import Literal, TypeVar
 import msgspec
 
 from harness.annex.trace.golden_range import clipped_share, golden_range
+from harness.annex.trace.keep_float32 import keep_advice
 from harness.annex.trace.node_error import delivered_by_most, error_of
 from harness.annex.trace.nodes_apart import nodes_apart, read_results
 from harness.annex.trace.partitions import partitions_of
@@ -70,6 +71,15 @@ class TraceStudy:
             for number, node in enumerate(self.net.nodes)
             if not set(node.made) <= constants and node.op_type not in RANDOM_OPERATORS
         ]
+
+    def keep(self, result: TracedTarget, nodes: Sequence[TracedNode]) -> TracedTarget:
+        """Return the result with the nodes that are to be kept in float32, if some restore the accuracy."""
+
+        def attempt(subject: Subject, number: int) -> Record:
+            return self._record(subject, number)
+
+        found = keep_advice(self.net, nodes, result.delivers, attempt, self._progress)
+        return msgspec.structs.replace(result, keep=found, sessions=self._trials)
 
     def run(self) -> tuple[TracedTarget, tuple[TracedNode, ...]]:
         """Return the result of the target, and every node that depends on an input."""
@@ -283,9 +293,10 @@ class TraceStudy:
 
     # ---- trials
 
-    def _record(self, subject: Subject) -> Record:
+    def _record(self, subject: Subject, number: int = 0) -> Record:
         self._trials += 1
-        (seen,) = self._lab.run([Trial(subject=subject, target=self._target, axes=self._axes)])
+        trial = Trial(subject=subject, target=self._target, axes=self._axes, number=number)
+        (seen,) = self._lab.run([trial])
         return seen.record
 
     def _name(self) -> str:
