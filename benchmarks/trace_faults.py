@@ -32,6 +32,7 @@ MODELS = (
     "diffusion-small-op17",
     "efficientnet-small-op17",
     "text-small-op17",
+    "speech-gru-small-op17",
     "mnist-small-op12",
 )
 FAULTS = {

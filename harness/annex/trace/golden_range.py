@@ -19,6 +19,19 @@ _LIMITS = {
 """Precision -> its largest number, and its smallest normal one."""
 
 
+def step_of(value: Value | None) -> float:
+    """Return the relative error that int8 gives a tensor: rounding to a step, over its root mean square.
+
+    A range has 255 steps and contains 0. The result is 0 for a tensor without floats, or of zeros alone.
+    """
+    if not isinstance(value, Tensor) or value.dtype not in UNIT_ROUNDOFF:
+        return 0.0
+    part = _finite(value)
+    span = float(part.max(initial=0.0) - part.min(initial=0.0))
+    size = float(np.sqrt(np.mean(np.square(part)))) if part.size else 0.0
+    return span / 255 / 12**0.5 / size if size else 0.0
+
+
 def golden_range(values: Iterable[Value | None], delivers: str) -> GoldenRange | None:
     """Return the range of floats; None where there are none."""
     parts = [
@@ -28,7 +41,7 @@ def golden_range(values: Iterable[Value | None], delivers: str) -> GoldenRange |
     ]
     if not parts:
         return None
-    (largest, smallest), size = _LIMITS[delivers], sum(part.size for part in parts)
+    (largest, smallest), size = _LIMITS.get(delivers, _LIMITS["float32"]), sum(part.size for part in parts)
     large = sum(int(np.count_nonzero(np.abs(part) > largest)) for part in parts)
     small = sum(int(np.count_nonzero((part != 0) & (np.abs(part) < smallest))) for part in parts)
     return GoldenRange(

@@ -2,7 +2,8 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from harness.core.delivered_precision import DELIVERED
 from harness.core.noise import DEFAULT_LIMITS, PRECISIONS, beyond
@@ -10,6 +11,9 @@ from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.precision import COMPUTE_HEAVY
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.trace import BAND, TraceError
+
+OF_INT8 = "int8"
+"""The precision of a model that was quantized."""
 
 _UNIFORM = 3.0**-0.5
 """Root mean square of errors that are uniform up to one unit roundoff."""
@@ -39,9 +43,19 @@ def delivered_by_most(nodes: Iterable[tuple[str, Sequence[OutputMetrics]]]) -> s
     return precision if precision in DELIVERED and 2 * count > votes.total() else DELIVERED[0]
 
 
-def error_of(rows: Sequence[OutputMetrics], delivers: str) -> TraceError:
-    """Return the error of several outputs together: the largest of each figure."""
-    noises = [_multiple(row, delivers) for row in rows]
+def error_of(
+    rows: Sequence[OutputMetrics], delivers: str, steps: Mapping[str, float] = MappingProxyType({})
+) -> TraceError:
+    """Return the error of several outputs together: the largest of each figure.
+
+    ``steps`` are, for results that are quantized to int8, the relative error that quantization gives them.
+    """
+    noises = [
+        _quantized_multiple(row, steps.get(row.name, 0.0))
+        if delivers == OF_INT8
+        else _multiple(row, delivers)
+        for row in rows
+    ]
     known = [noise for noise in noises if noise is not None]
     relative = [_relative(row) for row in rows]
     largest = max(relative, default=math.inf)
@@ -76,6 +90,25 @@ def _multiple(row: OutputMetrics, delivers: str) -> float | None:
     return multiple * _own_share(row, noise, delivers)
 
 
+def _quantized_multiple(row: OutputMetrics, relative: float) -> float | None:
+    """Return the root mean square of an error in multiples of the noise of quantization.
+
+    A step is the same for small elements as for large ones, so no element counts by itself. What comes from
+    earlier nodes is about as large as in bfloat16.
+    """
+    if _is_exact(row):
+        return 0.0
+    noise = row.noise
+    if row.rmse is None or row.sqnr_db is None or (noise is not None and noise.unmoved is not None):
+        return None
+    steps = relative * row.rmse * 10 ** (row.sqnr_db / 20)
+    earlier = 0.0
+    if noise is not None and noise.rms:
+        earlier = row.rmse / noise.rms * PRECISIONS["bfloat16"] / PRECISIONS.get(noise.precision, 1.0)
+    expected = math.hypot(steps, earlier)
+    return row.rmse / expected if expected else None
+
+
 def _own_share(row: OutputMetrics, noise: Noise, delivers: str) -> float:
     """Return the noise of the record over that of the delivered precision, for the whole output."""
     unit, own = PRECISIONS[delivers], PRECISIONS.get(noise.precision, PRECISIONS[delivers])
@@ -97,6 +130,8 @@ def _relative(row: OutputMetrics) -> float:
 
 def _is_exact(row: OutputMetrics) -> bool:
     special = row.details is not None and (row.details.special or row.details.differs)
+    if row.max_abs is None:  # texts, or no finite pair
+        return not (row.mismatched or special)
     return row.max_abs == 0 and not special
 
 

@@ -11,17 +11,23 @@ from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.trace import BAND, TogetherGuilty, TracedNode, TracedTarget, TraceError, TraceFinding
 from harness.core.verdict import Family
 
+_COUNTED = 1e6
+"""Multiples up to which a number says more than that it is large."""
+
 _NAMED = 4
 """Number of nodes that a sentence names."""
 
 _AMPLIFIES = 16.0
 """A node that enlarges the relative error by more than this multiple amplifies it: it takes four bits."""
 
+_REACHES = 1 / 4
+"""Share of an amplified error that the outputs have, so that it explains theirs."""
+
 _FEW_BITS = 2.0**-7
 """Relative error from which on an amplified error is of interest: at most seven bits are left."""
 
 
-_ROUNDED = {name: unit / 16 for name, unit in UNIT_ROUNDOFF.items()}
+_ROUNDED = {name: unit / 16 for name, unit in {**UNIT_ROUNDOFF, "int8": 2.0**-8}.items()}
 """Relative error from which on a node counts as one that rounds to a precision."""
 
 
@@ -222,11 +228,17 @@ def _unknown_sentence(traced: Traced) -> str:
 def _amplifier(traced: Traced) -> tuple[TracedNode, float] | None:
     """Return the node that enlarges a relative error most, and by how much."""
     relative = {one.node: _relative(one) for one in traced.nodes}
+    end = None if traced.end is None else traced.end.relative
     found = []
+
+    def reaches(after: float) -> bool:
+        """Whether the outputs still have much of it."""
+        return end is not None and end >= _REACHES * after
+
     for node in traced.nodes:
         after = relative[node.node]
         before = [value for name in node.inputs if (value := relative.get(name))]
-        if after and after > _FEW_BITS and before and after / max(before) > _AMPLIFIES:
+        if after and after > _FEW_BITS and reaches(after) and before and after / max(before) > _AMPLIFIES:
             found.append((node, after / max(before)))
     return max(found, key=lambda pair: pair[1], default=None)
 
@@ -246,12 +258,13 @@ def _error_words(error: TraceError | None, delivers: str) -> str:
         return f"another {error.differs}"
     parts = []
     if error.noise is not None:
-        parts.append(f"{error.noise:.3g} times its rounding noise in {delivers}")
+        times = "more than a million" if error.noise >= _COUNTED else f"{error.noise:.3g}"
+        parts.append(f"{times} times its rounding noise in {delivers}")
     if error.relative is not None:
         parts.append(f"relative error {error.relative:.2g}")
     if error.special:
-        parts.append(f"{error.special:,} elements with NaN or infinity on one side only")
-    return ", ".join(parts)
+        parts.append(f"NaN or infinity on one side only ({error.special:,})")
+    return ", ".join(parts) or "other values"
 
 
 def _end_words(traced: Traced) -> str:

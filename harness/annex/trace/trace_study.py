@@ -11,35 +11,36 @@ is. If all inner tensors at once change them, they are watched in slices, which 
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 import msgspec
 
-from harness.annex.trace.golden_range import clipped_share, golden_range
 from harness.annex.trace.keep_float32 import keep_advice
-from harness.annex.trace.node_error import delivered_by_most, error_of
+from harness.annex.trace.node_error import OF_INT8, delivered_by_most, error_of
+from harness.annex.trace.node_rows import Measured, NodeRows
 from harness.annex.trace.nodes_apart import nodes_apart, read_results
-from harness.annex.trace.partitions import partitions_of
 from harness.annex.trace.trace_finding import Traced, found_of
 from harness.annex.triage.cut import cut, needed
 from harness.annex.triage.lab import CellAxes, Lab, Trial
 from harness.annex.triage.net import Net, load
-from harness.annex.triage.net_node import NetNode
 from harness.annex.triage.net_tensors import NetTensors
-from harness.annex.triage.published_model import attribute_text
 from harness.annex.triage.subject import Subject
 from harness.core.errors import one_line
 from harness.core.missing import Need
 from harness.core.output_metrics import OutputMetrics
+from harness.core.precision import IN_MODEL
 from harness.core.record import Record
-from harness.core.trace import GoldenRange, TogetherGuilty, TracedNode, TracedTarget, TraceError
-from harness.core.value import Tensor, Value, value_bytes
+from harness.core.trace import TogetherGuilty, TracedNode, TracedTarget
+from harness.core.value import value_bytes
 from harness.core.verdict import Family
 from harness.corpus.origins import RANDOM_OPERATORS
 
 MOST_BYTES = 8 << 20
 """Bytes of the inner tensors of one trial: golden, result, noise and draws each have as many."""
+
+_MOST_HELD = 64 << 20
+"""Bytes of golden tensors that are held between trials; more are computed again."""
 
 SLICES = 16
 """Trials in which the inner tensors are watched if all at once change what is computed."""
@@ -63,6 +64,8 @@ class TraceStudy:
         self._lab, self._subject, self._target, self._axes = lab, subject, target, axes
         self._progress = progress
         self._known = NetTensors(self.net, lab.values)
+        self._sizes: dict[str, int] = {}
+        self._is_int8 = IN_MODEL.get(dict(axes).get("precision", "")) == OF_INT8
         self._trials = 0
         self._unseen: dict[str, str] = {}
         constants = self._known.constants
@@ -91,9 +94,15 @@ class TraceStudy:
         if own.outputs and own.family is not Family.UNTESTED:
             made, problems = self._made()
             whole, disturbed = self._whole(own)
-        delivers = delivered_by_most((self.net.nodes[number].op_type, rows) for number, rows in made.items())
-        nodes = self._nodes(own, made, whole, disturbed, delivers, problems)
-        end = error_of(own.outputs, delivers) if own.outputs else None
+        delivers = (
+            OF_INT8
+            if self._is_int8
+            else delivered_by_most((self.net.nodes[number].op_type, rows) for number, rows in made.items())
+        )
+        rows = NodeRows(net=self.net, known=self._known, delivers=delivers, target=self._name(), own=own)
+        found = Measured(made=made, whole=whole, disturbed=disturbed, problems=problems, unseen=self._unseen)
+        nodes = tuple(node for group in self._by_size(self._traced) for node in rows.of(group, found))
+        end = rows.end()
         traced = Traced(own=own, end=end, delivers=delivers, nodes=nodes)
         result = found_of(traced, self._together(traced))
         placed = own.placement
@@ -120,6 +129,7 @@ class TraceStudy:
         problems: dict[int, str] = {}
         for numbers in self._told("alone", self._by_size(self._traced)):
             self._make(numbers, found, problems)
+            self._known.forget(_MOST_HELD)
         return found, problems
 
     def _make(
@@ -228,69 +238,6 @@ class TraceStudy:
             made=error,
         )
 
-    # ---- rows
-
-    def _nodes(
-        self,
-        own: Record,
-        made: Mapping[int, Sequence[OutputMetrics]],
-        whole: Mapping[str, OutputMetrics],
-        disturbed: set[str],
-        delivers: str,
-        problems: Mapping[int, str],
-    ) -> tuple[TracedNode, ...]:
-        net, makers = self.net, self.net.makers()
-        depths: dict[int, int] = {}
-        errors: dict[str, TraceError] = {name: error_of([row], delivers) for name, row in whole.items()}
-        partitions = partitions_of(net, self._traced, own.placement)
-        found = []
-        for number in range(len(net.nodes)):
-            sources = sorted({makers[name] for name in net.nodes[number].reads if name in makers})
-            sources = [one for one in sources if one in depths]
-            if number not in set(self._traced):
-                continue
-            depths[number] = 1 + max((depths[one] for one in sources), default=-1)
-            node, names = net.nodes[number], read_results(net, net.nodes[number])
-            read = [errors[name].noise for name in node.reads if name in errors]
-            inherited = [noise for noise in read if noise is not None]
-            rows = [whole[name] for name in names if name in whole]
-            values = self._values(node, names)
-            first = values.get(names[0]) if names else None
-            limits = golden_range((values.get(name) for name in names), delivers)
-            if limits is not None or node.op_type == "QuantizeLinear":
-                clipped = clipped_share(net, node, values)
-                if clipped:
-                    limits = msgspec.structs.replace(limits or _NO_RANGE, clipped=clipped)
-            found.append(
-                TracedNode(
-                    target=self._name(),
-                    number=number,
-                    depth=depths[number],
-                    node=node.name,
-                    op_type=node.op_type,
-                    attributes="; ".join(
-                        f"{one.name}={attribute_text(one)}" for one in node.proto().attribute
-                    ),
-                    inputs=tuple(net.nodes[one].name for one in sources),
-                    dtype=first.dtype if isinstance(first, Tensor) else "",
-                    shape=first.array.shape if isinstance(first, Tensor) else (),
-                    partition=partitions.get(number),
-                    placed=_placed(node, own),
-                    inherited=max(inherited, default=None),
-                    whole=error_of(rows, delivers) if rows else None,
-                    made=error_of(made[number], delivers) if made.get(number) else None,
-                    range=limits,
-                    disturbed=not disturbed.isdisjoint(names),
-                    problem=problems.get(number, "")
-                    or next((self._unseen[name] for name in names if name in self._unseen and not rows), ""),
-                )
-            )
-        return tuple(found)
-
-    def _values(self, node: NetNode, names: Sequence[str]) -> dict[str, Value]:
-        read = node.reads if node.op_type == "QuantizeLinear" else ()
-        return self._known.values([*names, *read])
-
     # ---- trials
 
     def _record(self, subject: Subject, number: int = 0) -> Record:
@@ -329,9 +276,12 @@ class TraceStudy:
         return [one for one in slices if one]
 
     def _nbytes(self, names: Sequence[str]) -> int:
-        weights = self.net.weights.keys()
-        values = self._known.values([name for name in names if name not in weights])
-        return sum(map(value_bytes, values.values()))
+        """Return the bytes of tensors; nothing for weights, which the model has anyhow."""
+        missing = [name for name in names if name not in self._sizes and name not in self.net.weights]
+        if missing:
+            values = self._known.values(missing)
+            self._sizes |= {name: value_bytes(values[name]) if name in values else 0 for name in missing}
+        return sum(self._sizes.get(name, 0) for name in names)
 
     def _told(self, phase: str, parts: Sequence[_One]) -> Iterator[_One]:
         """Yield parts, and report how many are done and how long the rest takes."""
@@ -341,9 +291,6 @@ class TraceStudy:
             left = "" if rest is None else f", some {rest:.0f} s left"
             self._progress(f"{phase}: {done + 1} of {len(parts)}{left}")
             yield part
-
-
-_NO_RANGE = GoldenRange(low=0.0, high=0.0)
 
 
 def _alike(row: OutputMetrics, other: OutputMetrics | None) -> bool:
@@ -360,13 +307,3 @@ def _same_placement(own: Record, watched: Record) -> bool:
     if one is None or other is None or one.is_unknown:
         return True
     return (one.ep_ops, one.cpu_ops, one.partitions) == (other.ep_ops, other.cpu_ops, other.partitions)
-
-
-def _placed(node: NetNode, own: Record) -> Literal["ep", "cpu", "unknown"]:
-    placement, operator = own.placement, node.op_type.rpartition(".")[2]
-    if placement is None or placement.is_unknown:
-        return "unknown"
-    on_ep, on_cpu = placement.ep_ops.get(operator, 0), placement.cpu_ops.get(operator, 0)
-    if placement.ep_nodes and not placement.cpu_nodes:
-        return "ep"
-    return "unknown" if bool(on_ep) == bool(on_cpu) else "ep" if on_ep else "cpu"

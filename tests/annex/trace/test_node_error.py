@@ -2,6 +2,8 @@
 
 import math
 
+import msgspec
+
 from harness.annex.trace.node_error import delivered_by_most, error_of
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 
@@ -73,3 +75,20 @@ def test_most_nodes_that_sum_products_show_the_precision() -> None:
     # Without such nodes, all count.
     assert delivered_by_most([("Add", [half]), ("Mul", [half]), ("Relu", [EXACT])]) == "float16"
     assert delivered_by_most([("Relu", [EXACT])]) == "float32"
+
+
+def test_a_quantized_result_is_off_by_steps_of_its_range_whatever_its_small_elements_are() -> None:
+    # All of the error is in elements near 0: far beyond the noise of any floating type there.
+    small = Noise(precision="float32", rms=1e5, max=1e7, each=1e7)
+    step = 8.0 / 255 / 12**0.5
+    error = error_of([row(step, 0.0, noise=small)], "int8", {"y": step})
+    assert error.noise is not None
+    assert 0.5 < error.noise < 1.0
+    wrong = row(10 * step, 0.0, noise=Noise(precision="float32", rms=1e9, max=1e9))
+    assert error_of([wrong], "int8", {"y": step}).is_beyond
+
+
+def test_equal_texts_are_exact_and_others_are_beyond_any_noise() -> None:
+    text = OutputMetrics(name="label", dtype="string", shape=(2,), elements=2)
+    assert error_of([text], "float32").exact
+    assert error_of([msgspec.structs.replace(text, mismatched=1)], "float32").is_beyond
