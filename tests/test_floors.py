@@ -50,6 +50,7 @@ ANNEXES = {
     "pack": "annex.advise",
     "publication": "annex.conformance",
     "store": "",
+    "trace": "annex.triage",
     "triage": "annex.made",
 }
 """Annex -> the others that it may import. No other floor imports an annex."""
@@ -80,6 +81,7 @@ TABLE = {
         "operators core corpus", VALUES | {"onnx", "filelock", "platformdirs"}, "onnxruntime"
     ),
     "annex.triage": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "annex.trace": floor(f"{BELOW_ENGINE} engine studies", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.fuzz": floor(f"{BELOW_ENGINE} engine run", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.advise": floor(f"{BELOW_ENGINE} engine studies", VALUES | {"onnx", "filelock", "platformdirs"}),

@@ -19,6 +19,7 @@ from harness.annex.triage.manifest import manifest_schema
 from harness.catalog.catalog import load_catalog
 from harness.catalog.reference import reference as providers
 from harness.core.fault import fault_schema
+from harness.core.trace import trace_schema
 from harness.operators.reference import reference as operators
 from harness.plan.baseline_file import baseline_schema
 from harness.plan.file_format import matrix_schema
@@ -52,6 +53,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "query.md": _query,
     "report.schema.json": _schema(report_schema),
     "statement.schema.json": _schema(statement_schema),
+    "trace.schema.json": _schema(trace_schema),
     "variants.md": variants,
     "zoo.md": zoo,
 }

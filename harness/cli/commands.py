@@ -22,6 +22,7 @@ OWN_COMMANDS = {
     "diff": "harness.cli.results_command:DIFF",
     "triage": "harness.annex.triage.command:TRIAGE",
     "replay": "harness.annex.triage.command:REPLAY",
+    "trace": "harness.annex.trace.command:TRACE",
     "levels": "harness.annex.advise.command:LEVELS",
     "fuzz": "harness.annex.fuzz.command:FUZZ",
     "gate": "harness.cli.results_command:GATE",

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 
-def json_schema_of(kind: type[msgspec.Struct], title: str) -> dict[str, Any]:
-    """Return the JSON Schema of a file."""
+def json_schema_of(kind: Any, title: str) -> dict[str, Any]:
+    """Return the JSON Schema of a file, or of a line: a struct, or a union of structs."""
     (root,), definitions = msgspec.json.schema_components(
         (kind,), schema_hook=_hook, ref_template="#/$defs/{name}"
     )

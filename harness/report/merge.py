@@ -14,6 +14,7 @@ from harness.core.fault import Fault
 from harness.core.latency import Latency
 from harness.core.record import SCHEMA, Record
 from harness.core.run_info import ShardInfo, TargetExit
+from harness.core.trace import Trace
 from harness.core.verdict import Verdict
 from harness.report.figures import first_of, plural
 from harness.report.read import RunData
@@ -78,6 +79,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         required: Required targets, by their shown names.
         notices: Problems in the data, one sentence each.
         faults: The faults that triage found in each run, in the order of the runs.
+        traces: The traces of cells, likewise.
         foreign: Number of records of cells outside every plan; they are left out.
         known: Run folder -> cell -> why the matrix expects its failure.
         told: The ``notices`` about differences between claims of records and derived facts.
@@ -98,6 +100,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: tuple[Conflict, ...]
     notices: tuple[str, ...]
     faults: tuple[RunFault, ...] = ()
+    traces: tuple[Trace, ...] = ()
     foreign: int = 0
     told: tuple[str, ...] = ()
     known: Mapping[Path, Mapping[str, str]] = {}
@@ -155,6 +158,7 @@ def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
         faults=tuple(
             RunFault(folder=run.folder, run=name, fault=fault) for name, run in named for fault in run.faults
         ),
+        traces=tuple(trace for _, run in named for trace in run.traces),
         foreign=sum(run.foreign for run in runs),
         told=tuple(_told(named)),
         known={run.folder: run.known for run in runs if run.known},

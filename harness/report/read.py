@@ -9,12 +9,13 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
+from harness.core.errors import Problem, UsageError, one_line
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
 from harness.core.later_words import what_is_wrong
 from harness.core.reading import MOST_FILE, MOST_LINE, MOST_RECORDS, open_regular, read_regular, size_text
 from harness.core.record import SCHEMA, Record, decode_record
 from harness.core.run_info import RunInfo
+from harness.core.trace import TRACE_FILE, TRACE_FOLDER, Trace, decode_traces
 from harness.report.record_claims import Derived, is_plan_of
 
 _PLAN = "plan.txt"
@@ -43,6 +44,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         damaged: Lines of ``records.jsonl`` without a record, by number; a user of the run reports them.
         faults: The faults that triage found; empty if the run was not triaged.
         damaged_faults: Lines of ``triage/faults.jsonl`` without a fault, by number.
+        traces: The traces of its cells; empty if none was traced.
         foreign: Number of records of cells outside the plan; they are left out.
         told: Differences between claims of the records and derived facts; a user of the run reports them.
         known: Cell -> why the matrix expects its failure.
@@ -57,6 +59,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     damaged: tuple[Problem, ...] = ()
     faults: tuple[Fault, ...] = ()
     damaged_faults: tuple[Problem, ...] = ()
+    traces: tuple[Trace, ...] = ()
     foreign: int = 0
     told: tuple[str, ...] = ()
     known: Mapping[str, str] = {}
@@ -112,6 +115,7 @@ def read_run(folder: Path | str, *, compact: bool = False) -> RunData:
             f"there is no {_PLAN}, and the cells of the records are not those of the plan of run.json"
         )
     faults, damaged_faults = _read_faults(folder)
+    traces = _read_traces(folder, told)
     return RunData(
         folder=folder,
         info=msgspec.structs.replace(info, exits=derived.exits()),
@@ -122,6 +126,7 @@ def read_run(folder: Path | str, *, compact: bool = False) -> RunData:
         damaged=tuple(damaged),
         faults=faults,
         damaged_faults=damaged_faults,
+        traces=traces,
         foreign=foreign,
         told=tuple(told),
         known=derived.known,
@@ -261,6 +266,18 @@ def _read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ..
         else:
             found[fault.representative] = fault
     return tuple(found.values()), tuple(damaged)
+
+
+def _read_traces(run_folder: Path, told: list[str]) -> tuple[Trace, ...]:
+    """Return the traces of a run; a file that cannot be read costs them, and never the report."""
+    path = run_folder / TRACE_FOLDER / TRACE_FILE
+    try:
+        return decode_traces(read_regular(path, MOST_FILE))
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError) as error:
+        told.append(f"{path}: not shown: {one_line(error, 200)}")
+        return ()
 
 
 class _Compact:

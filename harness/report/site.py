@@ -8,6 +8,7 @@ import msgspec
 
 from harness.doors import REPORT_PAGES, behind, load_registered
 from harness.report.changes import changes_view
+from harness.report.depth_page import depth_view
 from harness.report.details import detail_pages
 from harness.report.failures import failures_view
 from harness.report.fault_bundle import copy_bundles
@@ -78,6 +79,7 @@ PAGES = (
     SitePage(title="Package", stem="package", template="page_package.html", views=package_view),
     SitePage(title="Failures", stem="failures", template="page_failures.html", views=failures_view),
     SitePage(title="Faults", stem="faults", template="page_faults.html", views=fault_pages),
+    SitePage(title="Depth", stem="depth", template="page_depth.html", views=depth_view),
     SitePage(title="Changes", stem="changes", template="page_changes.html", views=changes_view),
     SitePage(title="Nights", stem="nights", template="page_nights.html", views=nights_view),
     SitePage(title="Details", stem="cells", template="page_cells.html", views=detail_pages),

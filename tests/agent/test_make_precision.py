@@ -1,5 +1,6 @@
 """Models converted inside an agent: what becomes of them, and why there may be none."""
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 from onnx import numpy_helper
 from onnx.reference import ReferenceEvaluator
 
+from harness.agent.precision.kept import KEPT
 from harness.agent.precision.model_conversion import MODULES, attempted
 from harness.agent.precision.weights import generated_bytes
 from harness.core.precision import CONVERSIONS
@@ -31,13 +33,19 @@ def make(serve: Callable[..., dict[str, Any]], tmp_path_factory: pytest.TempPath
     """Convert a model in ONNX's text form, or the reason why that cannot be; weights are random."""
 
     def of(
-        text: str, precision: str, weights: dict[str, tuple[int, ...]] | None = None, opset: int = 17
+        text: str,
+        precision: str,
+        weights: dict[str, tuple[int, ...]] | None = None,
+        opset: int = 17,
+        kept: str = "",
     ) -> tuple[onnx.ModelProto, onnx.ModelProto | None] | str:
         model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : {opset}]>' + text)
         random = np.random.default_rng(5)
         for name, shape in (weights or {}).items():
             values = random.standard_normal(shape).astype(np.float32)
             model.graph.initializer.append(numpy_helper.from_array(values, name))
+        if kept:
+            model.metadata_props.add(key=KEPT, value=json.dumps([kept]))
         path = tmp_path_factory.mktemp("given") / "model.onnx"
         onnx.save(model, path)
         result = serve(str(path), {"x": tensor(X)}, make=precision)
@@ -95,6 +103,27 @@ def test_the_cpu_ep_makes_the_roundings_that_are_spelled_out(
         assert found[1] is not None
         answer = outputs_of(found[1].SerializeToString(), {"x": tensor(X)})["y"].array
         assert np.array_equal(answer, np.maximum(X.astype(kind).astype(np.float32), 0))
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16", "int8-static"])
+def test_a_node_that_the_model_lists_stays_in_float32(make: Make, precision: str) -> None:
+    text = MLP.replace("h = MatMul(x, w)", "[first] h = MatMul(x, w)").replace(
+        "y = MatMul", "[last] y = MatMul"
+    )
+    weights = {"w": (32, 32), "v": (32, 4)}
+    whole, partly = (made(make(text, precision, weights, kept=kept)) for kept in ("", "last"))
+
+    def wide(model: onnx.ModelProto) -> list[str]:
+        """Return the products whose weight is float32."""
+        types = {tensor.name: tensor.data_type for tensor in model.graph.initializer}
+        return [
+            node.name
+            for node in model.graph.node
+            if node.op_type == "MatMul" and types.get(node.input[1]) == onnx.TensorProto.FLOAT
+        ]
+
+    assert wide(whole) == []
+    assert wide(partly) == ["last"]
 
 
 def test_bfloat16_weights_are_rounded_to_nearest(make: Make) -> None:

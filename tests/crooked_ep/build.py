@@ -10,7 +10,8 @@ By hand::
 It computes some twenty operators on the CPU, each in a plain loop, and claims what it computes rightly. It
 has two devices: the CPU, and an NPU with memory of its own that is no hardware. It writes and loads compiled
 models; ``CROOKED_EP_VERSION`` makes it another version of itself, which calls them outdated or refuses them.
-Options: ``fault``, a name of ``native/faults.def``; ``precision``, ``fp32`` or ``fp16``. It refuses others.
+Options: ``fault``, a name of ``native/faults.def``; ``precision``, ``fp32`` or ``fp16``;
+``only``, the name of the one node at which a wrong value acts. It refuses others.
 """
 
 import hashlib

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.agent.precision.float16 import FLOAT32_NUMBER, tensor_types
+from harness.agent.precision.kept import kept_nodes
 from harness.agent.precision.weights import at_least
 
 NOTHING = "no operator of it would compute in bfloat16"
@@ -24,13 +25,13 @@ _TYPED_BY_ATTRIBUTE = frozenset(
 
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
-    """Return the model with all nodes in bfloat16 that support it."""
+    """Return the model with all nodes in bfloat16 that support it, but for those that it lists to be kept."""
     from onnx import shape_inference
 
     model = at_least(model, OPSET)
     inferred = shape_inference.infer_shapes(model)
     opsets = {entry.domain: entry.version for entry in model.opset_import}
-    _Rewriting(model.graph, tensor_types(inferred.graph), opsets).rewrite()
+    _Rewriting(model.graph, tensor_types(inferred.graph), opsets, kept_nodes(model)).rewrite()
     return model
 
 
@@ -41,8 +42,9 @@ class _Rewriting:
     rounded weight. Converted nodes read and write twins, all others the original tensors.
     """
 
-    def __init__(self, graph: Any, types: dict[str, int], opsets: dict[str, int]) -> None:
+    def __init__(self, graph: Any, types: dict[str, int], opsets: dict[str, int], kept: list[str]) -> None:
         self.graph = graph
+        self.kept = frozenset(kept)
         self.types = types
         self.opsets = opsets
         self.weights = {tensor.name: tensor for tensor in graph.initializer}
@@ -90,7 +92,12 @@ class _Rewriting:
         domain = "" if node.domain == "ai.onnx" else node.domain
         attributes = {attribute.name for attribute in node.attribute}
         bodies = any(attribute.HasField("g") or attribute.graphs for attribute in node.attribute)
-        if bodies or attributes & _TYPED_BY_ATTRIBUTE or not defs.has(node.op_type, domain):
+        if (
+            node.name in self.kept
+            or bodies
+            or attributes & _TYPED_BY_ATTRIBUTE
+            or not defs.has(node.op_type, domain)
+        ):
             return None
         try:
             schema = defs.get_schema(node.op_type, self.opsets.get(domain, 1), domain)

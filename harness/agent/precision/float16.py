@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.agent.precision.kept import kept_nodes
+
 NOTHING = "no operator of it would compute in float16"
 NUMBER = 10  # TensorProto.FLOAT16
 FLOAT32_NUMBER = 1  # TensorProto.FLOAT
@@ -12,11 +14,14 @@ _UNTOUCHED = ("Cast", "Constant")
 
 
 def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:  # noqa: ARG001 - nothing is calibrated
-    """Return the model as onnxruntime's transformer tools convert it, with its input and output types."""
+    """Return the model as onnxruntime's transformer tools convert it, with its input and output types.
+
+    Nodes that it lists to be kept stay in float32.
+    """
     from onnxruntime.transformers import float16
 
     convert: Any = float16.convert_float_to_float16
-    return convert(model, keep_io_types=True)
+    return convert(model, keep_io_types=True, node_block_list=kept_nodes(model) or None)
 
 
 def narrow_nodes(graph: Any, number: int) -> int:

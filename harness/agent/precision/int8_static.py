@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.agent.precision.kept import kept_nodes
 from harness.agent.precision.weights import at_least, generated_bytes
 from harness.agent.session_target import CPU
 from harness.agent.system import scratch_folder
@@ -55,6 +56,7 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
             min_real_range=_LEAST_RANGE,
             weight_type=QuantType.QUInt8,
             tensor_quant_overrides=_softmax_ranges(prepared, feeds),
+            nodes_to_exclude=kept_nodes(model) or None,
         )
         quantize(prepared, path, recipe)
         return onnx.load(path)

@@ -61,7 +61,7 @@ def triage(
     data = read_run(run)
     for line in data.told:
         notify(line)
-    trusted, records = _of_file(matrix, data) if matrix is not None else _of_own_run(data)
+    trusted, records = trusted_matrix(data, matrix)
     folder = out or run / TRIAGE_FOLDER
     if (folder / FAULTS_FILE).exists() and not resume:
         what = "there is a triage in this folder already"
@@ -76,6 +76,17 @@ def triage(
     if write_expect is not None:
         _write_expect(write_expect, folder, records)
     return code
+
+
+def trusted_matrix(data: RunData, matrix: Path | None) -> tuple[Matrix, tuple[Record, ...]]:
+    """Return the matrix whose targets may be started, and the records of its cells.
+
+    It is the one that the user names, or that of a run which this user made here.
+
+    Raises:
+        UsageError: The run is a stranger's, or none of its cells is one of the matrix.
+    """
+    return _of_file(matrix, data) if matrix is not None else _of_own_run(data)
 
 
 def _of_file(matrix: Path, data: RunData) -> tuple[Matrix, tuple[Record, ...]]:

@@ -120,10 +120,17 @@ def after_targets(target: Target, most: int) -> Iterator[Target]:
 class Lab:
     """Runs trials on targets with unique names.
 
-    The folder keeps the results; files of models are below it while they are needed.
+    The folder keeps the results; files of models are below it while they are needed. ``needs`` are the
+    questions about each trial.
     """
 
-    def __init__(self, targets: Sequence[Target], folder: Path, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        targets: Sequence[Target],
+        folder: Path,
+        tell: Callable[[str], None],
+        needs: frozenset[Need] = NEEDS,
+    ) -> None:
         self.trials = 0
         """Trials that ran in this session."""
         self.fingerprints: dict[str, dict[str, object]] = {}
@@ -142,7 +149,7 @@ class Lab:
             Plan(matrix=matrix, cells=()),
             {_SUITE: suite},
             gives_outputs=True,
-            study=StudySettings(needs=NEEDS, stores=Stores.of_here(folder / "goldens"), is_small=True),
+            study=StudySettings(needs=needs, stores=Stores.of_here(folder / "goldens"), is_small=True),
         )
         self._events = self._engine.events()
         self._known = _Known(folder / "trials.jsonl")

@@ -8,7 +8,7 @@ from typing import Any
 from harness.annex.triage.net import Net
 from harness.annex.triage.outline import inferred
 from harness.annex.triage.reduction_settings import ComputeTensors
-from harness.core.value import DTYPES, Tensor, Value
+from harness.core.value import DTYPES, Tensor, Value, value_bytes
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.generated_inputs import generate
 from harness.corpus.origins import RANDOM_OPERATORS
@@ -65,6 +65,12 @@ class NetTensors:
         if missing:
             self._fetch(missing)
         return {name: self._values[name] for name in wanted if name in self._values}
+
+    def forget(self, most: int) -> None:
+        """Drop the values if they take more bytes than ``most``; they can be computed again."""
+        if sum(map(value_bytes, self._values.values())) > most:
+            self._values = dict(self._net.fed)
+            self._asked.clear()
 
     def signature(self, name: str) -> tuple[int | str, ...] | None:
         """Return the element type and the sizes of a dense tensor; None if one of them is unknown."""

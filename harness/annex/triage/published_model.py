@@ -75,12 +75,13 @@ def _node(node: "onnx.NodeProto", guilty: Collection[str]) -> GraphNode:
         domain=domain_of(node),
         inputs=tuple(node.input),
         outputs=tuple(node.output),
-        attributes={one.name: _text(one) for one in node.attribute},
+        attributes={one.name: attribute_text(one) for one in node.attribute},
         guilty=name in guilty,
     )
 
 
-def _text(attribute: "onnx.AttributeProto") -> str:
+def attribute_text(attribute: "onnx.AttributeProto") -> str:
+    """Return the value of an attribute in one short line."""
     import onnx
 
     if attribute.HasField("g") or attribute.graphs:

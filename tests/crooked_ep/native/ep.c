@@ -20,6 +20,7 @@ struct ep {
     bool fp16;        /* results are rounded to float16 */
     struct context_options context;
     int contexts; /* compiled nodes that were written */
+    char *only;       /* name of the one node that a wrong value acts at; NULL: at all of them */
 };
 
 /* A compiled node. */
@@ -27,6 +28,7 @@ struct compiled {
     OrtNodeComputeInfo table;
     struct for_scenario scenario;
     const struct ep *ep;
+    enum fault fault; /* of its session, unless that acts at another node */
     struct node node;
     bool from_context; /* it was read from a compiled model */
     int at[MOST_INPUTS]; /* place among the inputs of the fused node; -1: left out */
@@ -182,7 +184,7 @@ static void release_state(OrtNodeComputeInfo *table, void *state) { (void)table,
 static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelContext *context) {
     (void)state;
     struct compiled *compiled = (struct compiled *)table;
-    struct call call = {.node = &compiled->node, .fault = compiled->ep->fault, .context = context};
+    struct call call = {.node = &compiled->node, .fault = compiled->fault, .context = context};
     OrtStatus *status = act_with_add(compiled->ep, RUN);
     for (int i = 0; !status && i < compiled->node.inputs; i++) {
         const OrtValue *value = NULL;
@@ -213,6 +215,7 @@ static OrtStatus *load_one(struct ep *ep, const OrtGraph *graph, const OrtNode *
 static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNode *fused, struct compiled *compiled) {
     const OrtNode *node;
     const OrtValueInfo *inputs[MOST_INPUTS];
+    const char *own_name = NULL;
     size_t count;
     OrtStatus *status = ORT(Graph_GetNodes)(graph, &node, 1);
     if (status) return status;
@@ -232,7 +235,9 @@ static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNod
         }
         if (!status && compiled->node.types[i] && compiled->at[i] < 0) status = invalid("crooked: an input is missing");
     }
+    if (!status) status = ORT(Node_GetName)(node, &own_name);
     compiled->ep = ep;
+    compiled->fault = ep->only && own_name && strcmp(ep->only, own_name) ? FAULT_none : ep->fault;
     compiled->table = (OrtNodeComputeInfo){API_VERSION, create_state, compute, release_state};
     return status;
 }
@@ -313,8 +318,10 @@ static OrtStatus *read_options(const OrtSessionOptions *options, struct ep *ep) 
         } else if (!strcmp(key, "precision")) {
             ep->fp16 = !strcmp(values[i], "fp16");
             if (!ep->fp16 && strcmp(values[i], "fp32")) status = invalid("crooked: option precision is fp32 or fp16");
+        } else if (!strcmp(key, "only")) {
+            ep->only = strcpy(malloc(strlen(values[i]) + 1), values[i]);
         } else {
-            status = invalid("crooked: unknown option; the options are fault and precision");
+            status = invalid("crooked: unknown option; the options are fault, only and precision");
         }
     }
     ORT(ReleaseKeyValuePairs)(pairs);
@@ -343,6 +350,7 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     if (!status && ep->fault) process_fault = ep->fault;
     if (!status) status = act(ep->fault, CREATE);
     if (status) {
+        free(ep->only);
         free(ep);
         return status;
     }
@@ -355,5 +363,6 @@ void release_ep(OrtEp *table) {
     struct ep *ep = (struct ep *)table;
     act_with_add(ep, RELEASE_EP);
     sessions--;
+    free(ep->only);
     free(ep);
 }

@@ -1,0 +1,154 @@
+"""What a trace is about: a model with its inputs, and the targets with their axes."""
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+from zipfile import BadZipFile
+
+import msgspec
+import numpy as np
+
+from harness.annex.triage.failure import rerun_failure
+from harness.annex.triage.lab import CellAxes
+from harness.annex.triage.session_use import plain_axes
+from harness.annex.triage.subject import Subject
+from harness.core.errors import UsageError, one_line, valid_names
+from harness.core.record import Record
+from harness.core.value import DTYPES, Tensor, Value, tensor
+from harness.corpus.suite import Suite
+from harness.corpus.suites import open_model
+from harness.engine.events import Answered
+from harness.plan.matrix import Matrix, read_matrix
+from harness.plan.target import Runtime, Target
+from harness.studies.ask import Notify, PlannedModels
+
+InputSource = Literal["data set", "file", "generated"]
+
+
+class ToTrace(msgspec.Struct, frozen=True, kw_only=True):
+    """A model on one target.
+
+    Attributes:
+        model: Its name, for people.
+        inputs: Where its inputs come from.
+    """
+
+    model: str
+    subject: Subject
+    inputs: InputSource
+    target: Target
+    axes: CellAxes = ()
+
+
+def model_to_trace(name: str, inputs: Path | None, notify: Notify) -> tuple[Subject, InputSource]:
+    """Return a model with its first data set, or with the inputs of a file.
+
+    Raises:
+        UsageError: The model cannot be read or has no inputs; the file does not fit it.
+    """
+    suite = open_model(name)
+    (model,) = suite.models()
+    models = PlannedModels.of_folder(suite)
+    case = models.case(suite.name, model)
+    source: InputSource = "data set" if any(one.expected for one in case.data_sets) else "generated"
+    if source == "generated":
+        # Of generated inputs some attempts fail on the CPU EP; it answers with those that do not.
+        for event in models.answers([(suite.name, model)], Runtime(), notify):
+            if isinstance(event, Answered) and event.case is not None:
+                case = event.case
+    external = case.model_path.parent if case.external else None
+    fed = dict(case.data_sets[0].inputs)
+    if inputs is not None:
+        fed, source = {**fed, **_of_file(inputs, fed)}, "file"
+    return Subject(model=case.model_path.read_bytes(), inputs=tuple(fed.items()), external=external), source
+
+
+def target_of(text: str) -> tuple[Target, CellAxes]:
+    """Return a target of a matrix file and the axes in brackets behind its name.
+
+    Raises:
+        UsageError: There is no such file or target; the text is none of a target.
+    """
+    file, _, name = text.rpartition(".toml:")
+    name, bracket, axes = name.partition("[")
+    if not file or not name or (bracket and not axes.endswith("]")):
+        what = f"expected MATRIX.toml:NAME, MATRIX.toml:NAME[AXIS=VALUE,...] or a provider, got {text!r}"
+        raise UsageError.at("--target", what)
+    targets = {one.name: one for one in read_matrix(Path(f"{file}.toml")).targets}
+    if name not in targets:
+        what = f"the matrix has no target {name!r}"
+        raise UsageError.at(f"--target {file}.toml", what, valid_names(name, targets))
+    return targets[name], axes_of(axes.removesuffix("]"))
+
+
+def axes_of(text: str) -> CellAxes:
+    """Return ``AXIS=VALUE,...`` as axes of a cell.
+
+    Raises:
+        UsageError: One of them has no name or no value.
+    """
+    axes: dict[str, str] = {}
+    for one in filter(None, text.split(",")):
+        key, _, value = one.partition("=")
+        if not key or not value:
+            raise UsageError.at("--target", f"expected AXIS=VALUE in the brackets, got {one!r}")
+        axes[key] = value
+    return tuple(sorted(axes.items()))
+
+
+def cells_to_trace(
+    matrix: Matrix, suites: dict[str, Suite], records: tuple[Record, ...], cells: tuple[str, ...]
+) -> Iterator[ToTrace]:
+    """Yield cells of a run with their models, in their order; of each the first data set.
+
+    Raises:
+        UsageError: The run has no such cell, or its model cannot be read.
+    """
+    known = {record.cell: record for record in records}
+    targets = {target.name: target for target in matrix.targets}
+    for cell in cells:
+        if cell not in known:
+            raise UsageError.at(cell, "the run has no such cell", valid_names(cell, known))
+        record = known[cell]
+        failure = rerun_failure(matrix, suites, [record]).failures.get(cell)
+        if failure is None or not failure.subjects:
+            raise UsageError.at(cell, "its model cannot be read, or its target did not answer")
+        yield ToTrace(
+            model=f"{record.suite}/{record.model}",
+            subject=failure.subjects[0],
+            inputs="data set",
+            target=targets[record.target],
+            axes=plain_axes(failure.axes),
+        )
+
+
+def _of_file(path: Path, fed: dict[str, Value]) -> dict[str, Value]:
+    """Return the arrays of an ``.npz`` file as inputs of a model.
+
+    Raises:
+        UsageError: It is no such file, or an array is no input or of another type.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (OSError, ValueError, BadZipFile, AttributeError) as error:
+        hint = "write it by numpy.savez(FILE, INPUT=array, ...)"
+        raise UsageError.at(path, f"no .npz file: {one_line(error, 120)}", hint) from error
+    found: dict[str, Value] = {}
+    for name, array in arrays.items():
+        expected = fed.get(name)
+        if expected is None:
+            raise UsageError.at(f"{path}: {name}", "the model has no such input", valid_names(name, fed))
+        if not isinstance(expected, Tensor):
+            raise UsageError.at(f"{path}: {name}", "this input is no tensor; a file cannot have it")
+        dtype = DTYPES.get(expected.dtype)
+        if array.dtype != dtype:
+            what = f"element type {array.dtype}, expected {expected.dtype}"
+            raise UsageError.at(f"{path}: {name}", what, "convert it by array.astype")
+        if array.ndim != expected.array.ndim:
+            what = f"{array.ndim} dimensions, expected {expected.array.ndim}"
+            raise UsageError.at(f"{path}: {name}", what)
+        with contextlib.suppress(ValueError):
+            found[name] = tensor(array)
+    return found

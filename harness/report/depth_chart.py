@@ -1,0 +1,195 @@
+"""The chart of a trace: error against depth, in multiples of rounding noise, with the band of noise."""
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+import msgspec
+
+from harness.core.errors import one_line
+from harness.core.trace import BAND, TracedNode, TracedTarget, TraceError
+from harness.core.visible_text import visible
+from harness.report.chart import Tick
+from harness.report.figures import brief
+
+# Drawn as wide as it is on a narrow screen, so that its texts are legible there.
+DEPTH_WIDTH, _HEIGHT = 400, 250
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 12.0, 34.0
+_LEAST, _MOST = 1e-2, 1e9
+_NAMED = 3
+_NAME_CHARS = 30
+_LINE_PX = 11.0
+
+
+class DepthLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of one target: ``whole`` or ``made``."""
+
+    target: int
+    kind: str
+    path: str
+
+
+class DepthDot(msgspec.Struct, frozen=True, kw_only=True):
+    """A guilty node, with its tooltip."""
+
+    target: int
+    x: float
+    y: float
+    title: str
+
+
+class DepthName(msgspec.Struct, frozen=True, kw_only=True):
+    """The name of a guilty node beside its dot."""
+
+    x: float
+    y: float
+    text: str
+    end: bool
+
+
+class Stripe(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition of the first target as the background of its depths."""
+
+    x: float
+    width: float
+    odd: bool
+    title: str
+
+
+class DepthChart(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole chart; lengths in pixels.
+
+    Attributes:
+        band: Height of the upper edge of the band of noise.
+        ends: The first and the last depth, with their places.
+        label: The chart in words, for screen readers.
+    """
+
+    lines: tuple[DepthLine, ...]
+    dots: tuple[DepthDot, ...]
+    names: tuple[DepthName, ...]
+    stripes: tuple[Stripe, ...]
+    ticks: tuple[Tick, ...]
+    ends: tuple[tuple[float, str], ...]
+    band: float
+    label: str
+    width: int = DEPTH_WIDTH
+    height: int = _HEIGHT
+    left: float = _LEFT
+    right: float = DEPTH_WIDTH - _RIGHT
+    top: float = _TOP
+    floor: float = _HEIGHT - _BOTTOM
+
+
+def depth_chart(targets: Sequence[tuple[TracedTarget, Sequence[TracedNode]]]) -> DepthChart | None:
+    """Draw the largest error of each depth for each target; None if nothing was measured."""
+    every = [node for _, nodes in targets for node in nodes]
+    heights = [size for node in every for one in (node.whole, node.made) if (size := _size(one)) is not None]
+    if not heights:
+        return None
+    scale = _Scale(max(node.depth for node in every), heights)
+    lines, dots = [], []
+    for number, (_, nodes) in enumerate(targets):
+        for kind in ("whole", "made"):
+            path = _path(nodes, kind, scale)
+            if path:
+                lines.append(DepthLine(target=number, kind=kind, path=path))
+        for node in nodes:
+            size = _size(node.made)
+            if node.guilty and size is not None:
+                title = f"{_name(node)}: makes {_words(node.made)}"
+                dots.append(DepthDot(target=number, x=scale.x(node.depth), y=scale.y(size), title=title))
+    return DepthChart(
+        lines=tuple(lines),
+        dots=tuple(dots),
+        names=tuple(_names(targets, scale)),
+        stripes=tuple(_stripes(targets[0][1], scale)),
+        ticks=tuple(Tick(y=scale.y(value), text=_power(value)) for value in scale.decades()),
+        ends=((scale.x(0), "0"), (scale.x(scale.deepest), str(scale.deepest))),
+        band=scale.y(BAND),
+        label=" ".join(f"{target.target}: {target.sentence}" for target, _ in targets),
+    )
+
+
+class _Scale:
+    """From depths and multiples of noise to pixels; the vertical axis is logarithmic."""
+
+    def __init__(self, deepest: int, sizes: Sequence[float]) -> None:
+        self.deepest = deepest
+        self._low = math.log10(_LEAST)
+        self._high = math.ceil(math.log10(min(_MOST, max(10.0, *sizes))))
+
+    def x(self, depth: float) -> float:
+        return round(_LEFT + depth * (DEPTH_WIDTH - _LEFT - _RIGHT) / max(1, self.deepest), 1)
+
+    def y(self, size: float) -> float:
+        at = math.log10(min(_MOST, max(_LEAST, size)))
+        share = (at - self._low) / (self._high - self._low)
+        return round(_HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM), 1)
+
+    def decades(self) -> Iterable[float]:
+        step = 1 if self._high - self._low <= 6 else 2  # noqa: PLR2004 - as many as fit without touching
+        return (10.0**power for power in range(round(self._low), self._high + 1, step))
+
+
+def _path(nodes: Sequence[TracedNode], kind: str, scale: _Scale) -> str:
+    largest: dict[int, float] = {}
+    for node in nodes:
+        size = _size(node.whole if kind == "whole" else node.made)
+        if size is not None:
+            largest[node.depth] = max(size, largest.get(node.depth, 0.0))
+    points = [f"{scale.x(depth)} {scale.y(largest[depth])}" for depth in sorted(largest)]
+    return f"M{'L'.join(points)}" if points else ""
+
+
+def _names(
+    targets: Sequence[tuple[TracedTarget, Sequence[TracedNode]]], scale: _Scale
+) -> Iterable[DepthName]:
+    """Yield the names of the guilty nodes with the largest errors, one line each, without overlaps."""
+    guilty = [node for _, nodes in targets for node in nodes if node.guilty and _size(node.made) is not None]
+    guilty.sort(key=lambda node: _size(node.made) or 0.0, reverse=True)
+    taken: list[float] = []
+    for node in guilty[:_NAMED]:
+        x, y = scale.x(node.depth), scale.y(_size(node.made) or 0.0) - 5
+        y = max(y, _TOP + _LINE_PX - 4)
+        while any(abs(y - other) < _LINE_PX for other in taken):
+            y += _LINE_PX
+        taken.append(y)
+        end = x > DEPTH_WIDTH / 2
+        yield DepthName(x=x - 6 if end else x + 6, y=round(y, 1), text=_name(node), end=end)
+
+
+def _stripes(nodes: Sequence[TracedNode], scale: _Scale) -> Iterable[Stripe]:
+    known = sorted(
+        (node for node in nodes if node.partition is not None), key=lambda node: node.partition or 0
+    )
+    half = (scale.x(1) - scale.x(0)) / 2
+    for number, group in groupby(known, key=lambda node: node.partition):
+        depths = [node.depth for node in group]
+        start, end = scale.x(min(depths)) - half, scale.x(max(depths)) + half
+        start, end = max(start, _LEFT), min(end, DEPTH_WIDTH - _RIGHT)
+        title = f"partition {number}: {len(depths)} nodes"
+        yield Stripe(x=round(start, 1), width=round(end - start, 1), odd=bool((number or 0) % 2), title=title)
+
+
+def _size(error: TraceError | None) -> float | None:
+    """Return the height of an error; the largest where no multiple of noise is finite."""
+    if error is None:
+        return None
+    if error.special or error.differs:
+        return _MOST
+    return error.noise
+
+
+def _words(error: TraceError | None) -> str:
+    if error is None or error.noise is None:
+        return "an error without a multiple of noise"
+    return f"{brief(error.noise)} times the noise"
+
+
+def _name(node: TracedNode) -> str:
+    return one_line(visible(f"{node.op_type} {node.node}"), _NAME_CHARS)
+
+
+def _power(value: float) -> str:
+    return f"{value:g}" if _LEAST <= value <= 1e4 else f"1e{round(math.log10(value))}"  # noqa: PLR2004

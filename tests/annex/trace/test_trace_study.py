@@ -1,0 +1,82 @@
+"""A trace of a real plugin EP with a fault at one node of a model."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx.parser
+import pytest
+
+from harness.annex.trace.trace_study import TRACE_NEEDS, TraceStudy
+from harness.annex.triage.lab import Lab
+from harness.annex.triage.subject import Subject
+from harness.core.trace import TracedNode, TracedTarget
+from harness.core.value import tensor
+from harness.plan.target import Target
+
+MODEL = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[8,8] x, float[8,8] w) => (float[8,8] y) {
+    [first] a = Mul(x, w)
+    [second] b = Add(a, x)
+    [third] c = Tanh(b)
+    [fourth] d = Add(c, w)
+    [fifth] y = MatMul(d, w)
+}"""
+
+
+def subject() -> Subject:
+    drawn = np.random.default_rng(7)
+    values = {name: tensor(drawn.normal(size=(8, 8)).astype(np.float32)) for name in ("x", "w")}
+    model = onnx.parser.parse_model(MODEL)
+    return Subject(model=model.SerializeToString(), inputs=tuple(values.items()))
+
+
+def traced(
+    library: Path, folder: Path, options: Mapping[str, str]
+) -> tuple[TracedTarget, dict[str, TracedNode], Lab]:
+    target = Target(
+        name="crooked",
+        provider=("CrookedExecutionProvider",),
+        plugin=str(library),
+        options=dict(options),
+        unchecked_options=True,
+    )
+    with Lab([target], folder, lambda _: None, TRACE_NEEDS) as lab:
+        result, nodes = TraceStudy(lab, subject(), "crooked", (), lambda _: None).run()
+    return result, {node.node: node for node in nodes}, lab
+
+
+def test_the_node_that_makes_the_error_is_named_and_those_that_inherit_it_are_not(
+    crooked_ep: Path, tmp_path: Path, own_cache: Path
+) -> None:
+    assert own_cache
+    options = {"fault": "add_factor", "only": "second"}
+    result, nodes, lab = traced(crooked_ep, tmp_path, options)
+    assert result.guilty == ("second",)
+    assert result.finding == "made"
+    assert result.delivers == "float32"
+    second, fourth, fifth = nodes["second"], nodes["fourth"], nodes["fifth"]
+    assert second.made is not None
+    assert second.made.relative == pytest.approx(0.01, rel=0.1)
+    assert second.inherited is not None
+    assert second.inherited < 3
+    for later in (fourth, fifth):
+        assert later.whole is not None
+        assert later.whole.is_beyond
+        assert later.inherited is not None
+        assert later.inherited > 3
+        assert not later.guilty
+    assert [node.depth for node in nodes.values()] == [0, 1, 2, 3, 4]
+    assert {node.placed for node in nodes.values()} == {"ep"}
+    assert lab.trials == result.sessions == 3  # the model, its nodes side by side, all tensors watched
+    again, _, lab = traced(crooked_ep, tmp_path, options)
+    assert lab.trials == 0  # a resumed trace makes no session twice
+    assert again.guilty == ("second",)
+
+
+def test_a_coarser_precision_is_no_fault_of_any_node(
+    crooked_ep: Path, tmp_path: Path, own_cache: Path
+) -> None:
+    assert own_cache
+    result, _, _ = traced(crooked_ep, tmp_path, {"fault": "in_bf16"})
+    assert (result.finding, result.delivers, result.guilty) == ("everywhere", "bfloat16", ())
