@@ -91,6 +91,7 @@ def _cause(cells: Sequence[ReportCell]) -> MainCause:
     record = first.record
     unexpected = sum(not cell.record.expected for cell in cells)
     targets = Counter(cell.column.label for cell in cells).most_common()
+    models = dict.fromkeys(visible(cell.record.model) for cell in cells)
     anchor = "unexpected" if unexpected else "expected"
     operator = only_operator(record) if record.verdict in WRONG_NUMBERS else ""
     words = (f"{operator}: " if operator else "") + (record.reason or record.verdict.meaning)
@@ -100,7 +101,7 @@ def _cause(cells: Sequence[ReportCell]) -> MainCause:
         count=len(cells),
         unexpected=unexpected,
         targets=tuple(first_of([f"{visible(label)} {count:,}" for label, count in targets], _SHOWN_NAMES)),
-        models=tuple(first_of(list(dict.fromkeys(visible(cell.record.model) for cell in cells)), _SHOWN_NAMES)),
+        models=tuple(first_of(list(models), _SHOWN_NAMES)),
         href=f"failures.html#{anchor}" if first.fault is None else first.fault.href,
     )
 
