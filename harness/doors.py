@@ -42,6 +42,7 @@ _OWN: dict[str, dict[str, str]] = {
         "profile": "harness.annex.conformance.profiles.profile_suite:SOURCE",
         "zoo": "harness.annex.made.made_suites:ZOO_SUITE",
     },
+    REPORT_PAGES: {"ship": "harness.annex.advise.ship_page:SHIP_PAGE"},
     FROZEN_POLICIES: {"profile": "harness.annex.conformance.profiles.profile_suite:frozen_policies"},
 }
 """Door -> name -> module and attribute, as an entry point has them."""

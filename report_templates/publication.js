@@ -1,5 +1,6 @@
 // Filters of tables: a search over all texts of a row, and selects over its words, such as data-level. The choice
-// is in the address. A row "suite" is the heading of its tbody, and is there while a row of it is.
+// is in the address. An input of a date, or with data-least, is a least value.
+// A row "suite" is the heading of its tbody, and is there while a row of it is.
 for (const filter of document.querySelectorAll(".filter[data-of]")) {
   const bodies = Array.from(document.getElementById(filter.dataset.of).tBodies);
   const rows = bodies.flatMap((body) => Array.from(body.rows)).filter((row) => !row.classList.contains("suite"));
@@ -9,12 +10,27 @@ for (const filter of document.querySelectorAll(".filter[data-of]")) {
   ]));
   const inputs = Array.from(filter.querySelectorAll("input, select"));
   const count = filter.querySelector("output");
+  // Numbers of a version or a date, the missing ones 0: 1.9 is less than 1.24.
+  const numbers = (text) => (text.match(/\d+/g) ?? []).map(Number);
+  const isLess = (one, other) => {
+    const [mine, theirs] = [numbers(one), numbers(other)];
+    const place = theirs.findIndex((number, index) => number !== (mine[index] ?? 0));
+    return place >= 0 && (mine[place] ?? 0) < theirs[place];
+  };
+  const least = ({ dataset, type, name }) => dataset.least ?? (type === "date" ? name : undefined);
   const show = () => {
     let shown = 0;
     for (const row of rows) {
-      row.hidden = !inputs.every(({ name, value }) => (name === "q"
-        ? value.toLowerCase().split(/\s+/).every((word) => texts.get(row).includes(word))
-        : value === "" || row.dataset[name].split(" ").includes(value)));
+      row.hidden = !inputs.every((input) => {
+        const { name, value } = input;
+        if (name === "q") {
+          return value.toLowerCase().split(/\s+/).every((word) => texts.get(row).includes(word));
+        }
+        if (value !== "" && least(input)) {
+          return !isLess(row.dataset[least(input)], value);
+        }
+        return value === "" || row.dataset[name].split(" ").includes(value);
+      });
       shown += !row.hidden;
     }
     for (const heading of document.querySelectorAll(`#${filter.dataset.of} .suite`)) {

@@ -84,8 +84,10 @@ TABLE = {
     "annex.trace": floor(f"{BELOW_ENGINE} engine studies", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.fuzz": floor(f"{BELOW_ENGINE} engine run", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
-    "annex.advise": floor(f"{BELOW_ENGINE} engine studies", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.pack": floor(f"{BELOW_ENGINE} engine studies", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "annex.advise": floor(
+        f"{BELOW_ENGINE} engine studies report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
+    ),
     "annex.conformance": floor(
         f"{BELOW_ENGINE} engine studies run report",
         VALUES | {"onnx", "filelock", "jinja2", "platformdirs"},

@@ -9,21 +9,30 @@ import msgspec
 from harness.catalog.option_points import OptionPoints
 from harness.core.errors import one_line
 from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAST_SESSIONS, YOUNG_LEAK_KIB
+from harness.report.diff import CellChange, CellChangeKind
 from harness.report.effect import report_effects
 from harness.report.environment import EnvironmentTable, environment_table
 from harness.report.figures import first_of, plural
 from harness.report.heat import Heat, heat_of
+from harness.report.main_causes import MainCauses, main_causes
 from harness.report.memory import TargetMemory, target_memory
 from harness.report.shipping_overview import ShippingTable, shipping_table
+from harness.report.suggested_commands import SuggestedCommand, suggested_commands
+from harness.report.target_sentence import TargetSentences, target_sentences
 from harness.report.view import Report
 
 _SHOWN_OPTIONS = 5
+_SHOWN_CHANGES = 5
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """The view of the page.
 
     Attributes:
+        targets: A sentence for each target.
+        causes: The causes that explain most failed cells.
+        steps: What to do next.
+        regressed: The first regressed cells since the older run; empty without one.
         without_effect: Options that changed no cell of a column.
         silent: Options outside the catalogue that changed no bit, each with its target.
         lacking: Features that the devices of targets lack, each once, with the cells that need it.
@@ -33,6 +42,10 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         shipping: What to ship, for a report of the user's own models; else null.
     """
 
+    targets: TargetSentences
+    causes: MainCauses
+    steps: tuple[SuggestedCommand, ...]
+    regressed: tuple[CellChange, ...]
     without_effect: tuple[str, ...]
     silent: tuple[str, ...]
     lacking: tuple[str, ...]
@@ -60,6 +73,12 @@ def overview_view(report: Report) -> Iterator[Overview]:
         f"{', '.join(row.options)} on {row.column.label}" for row in report_effects(report) if not row.seen
     ]
     yield Overview(
+        targets=target_sentences(report),
+        causes=main_causes(report),
+        steps=suggested_commands(report),
+        regressed=()
+        if report.changes is None
+        else report.changes.told(CellChangeKind.REGRESSED)[:_SHOWN_CHANGES],
         without_effect=tuple(first_of(unseen, _SHOWN_OPTIONS)),
         silent=tuple(_silent(report)),
         lacking=tuple(f"{one.target}: {one.words}" for one in report.lacking),

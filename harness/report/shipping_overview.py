@@ -1,12 +1,14 @@
 """What to ship, for a report of the user's own models: it leads the overview."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import msgspec
 
 from harness.core.agreement import agreements_words, answers_ratio
 from harness.core.errors import one_line
 from harness.core.shipping import ShippedModel, Shipping, ShippingAnswer, ShippingChoice, what_to_ship
+from harness.plan.matrix import Matrix
+from harness.plan.target import Target
 from harness.report.figures import ratio
 from harness.report.margin import is_near_limit, lower_precision
 from harness.report.view import Report
@@ -38,6 +40,7 @@ class ShippingRow(msgspec.Struct, frozen=True, kw_only=True):
         precision: The delivered precision if it is lower than requested, such as ``bf16``.
         near: Whether the output has hardly more bits than required.
         href: The table of models with this cell open.
+        has_code: Whether the page *Code* has the code of its session.
     """
 
     target: str
@@ -57,6 +60,7 @@ class ShippingRow(msgspec.Struct, frozen=True, kw_only=True):
     times: str
     memory: str
     cell: str
+    has_code: bool
 
 
 class ShippingModel(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,12 +105,22 @@ def shipping_table(report: Report) -> ShippingTable | None:
     )
     if not found:
         return None
+    known = targets_of(report)
     return ShippingTable(
-        models=tuple(_model(model, report) for model in found[:_SHOWN_MODELS]),
+        models=tuple(_model(model, report, known) for model in found[:_SHOWN_MODELS]),
         shipped=sum(any(row.ships for row in model.rows) for model in found),
         total=len(found),
         timed=any(choice.rounds for choice in choices),
     )
+
+
+def targets_of(report: Report) -> dict[str, Target]:
+    """Return name -> target of the matrix of a run; empty if another version of the harness wrote it."""
+    try:
+        matrix = msgspec.convert(report.run.matrix, Matrix)
+    except msgspec.ValidationError:
+        return {}
+    return {target.name: target for target in matrix.targets}
 
 
 def _own_suites(report: Report) -> set[str]:
@@ -123,15 +137,15 @@ def _own_suites(report: Report) -> set[str]:
     return {record.suite for _, record in report.run.records} - built_in
 
 
-def _model(model: ShippedModel, report: Report) -> ShippingModel:
+def _model(model: ShippedModel, report: Report, targets: Collection[str]) -> ShippingModel:
     return ShippingModel(
         name=one_line(f"{model.suite}/{model.model}", 120),
-        rows=tuple(_rows(model, report)),
+        rows=tuple(_rows(model, report, targets)),
         speed=model.speed,
     )
 
 
-def _rows(model: ShippedModel, report: Report) -> Iterator[ShippingRow]:
+def _rows(model: ShippedModel, report: Report, targets: Collection[str]) -> Iterator[ShippingRow]:
     for row in model.rows:
         record = row.choice.record
         yield ShippingRow(
@@ -152,6 +166,7 @@ def _rows(model: ShippedModel, report: Report) -> Iterator[ShippingRow]:
             times=ratio(row.times) if row.times is not None else "",
             memory=f"{row.memory_mib:,.0f} MiB" if row.memory_mib is not None else "",
             cell=record.cell,
+            has_code=row.ships and row.target in targets,
         )
 
 

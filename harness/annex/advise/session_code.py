@@ -2,7 +2,7 @@
 
 import pprint
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER as CPU
@@ -19,7 +19,7 @@ _FACTS = {
 """Key of a device filter -> its expression; other keys are in the metadata of the EP or the device."""
 
 
-def session_code(target: Target, cell: Cell, model: Path) -> str:
+def session_code(target: Target, cell: Cell, model: PurePath) -> str:
     """Return the code for a target with the axes of a cell.
 
     It needs onnxruntime and the plugin's package, and defines ``session``.
@@ -27,7 +27,7 @@ def session_code(target: Target, cell: Cell, model: Path) -> str:
     return "\n".join(_lines(configuration(target, cell), cell, model)) + "\n"
 
 
-def _lines(config: Configuration, cell: Cell, model: Path) -> Iterator[str]:
+def _lines(config: Configuration, cell: Cell, model: PurePath) -> Iterator[str]:
     yield from _environment(config)
     yield "import onnxruntime as ort"
     is_library = config.plugin is not None and Path(config.plugin).suffix in LIBRARY_SUFFIXES
@@ -74,7 +74,7 @@ def _where(runtime: Runtime) -> str:
     return f"With {runtime.python or runtime.command}." if runtime.python or runtime.command else ""
 
 
-def _of_the_build(config: Configuration, model: Path) -> Iterator[str]:
+def _of_the_build(config: Configuration, model: PurePath) -> Iterator[str]:
     first, *others = config.providers
     yield "providers = ["
     yield from _indented(f"({first!r}, {_table(config.options)}),")
@@ -83,7 +83,7 @@ def _of_the_build(config: Configuration, model: Path) -> Iterator[str]:
     yield from _session(model, "options, providers=providers")
 
 
-def _of_a_plugin(config: Configuration, library: str, model: Path) -> Iterator[str]:
+def _of_a_plugin(config: Configuration, library: str, model: PurePath) -> Iterator[str]:
     name, *others = config.providers
     yield f"ort.register_execution_provider_library({name!r}, {library})"
     wanted = [f"device.ep_name == {name!r}", *(_condition(key, value) for key, value in config.device)]

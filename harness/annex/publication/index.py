@@ -8,6 +8,7 @@ from harness.annex.conformance.level import case_label
 from harness.annex.conformance.profiles.profile import Profile
 from harness.annex.publication.entry import anchor_of
 from harness.annex.publication.lines import Line
+from harness.annex.publication.operator_page import operator_home
 
 INDEX_KINDS = ("operator", "provider", "profile", "case")
 """The kinds in the order of the list."""
@@ -45,7 +46,11 @@ def _operators(profiles: Iterable[Profile]) -> Iterator[IndexEntry]:
             if len(case.ops) == 1:
                 alone.update(case.ops)
     for op, labels in inside.items():
-        href = f"operators.html#op-{op}" if op in alone else f"p/{labels[0]}/index.html#op-several-operators"
+        href = (
+            f"{operator_home(op)}/index.html"
+            if op in alone
+            else f"p/{labels[0]}/index.html#op-several-operators"
+        )
         yield IndexEntry(kind="operator", name=op, about=", ".join(labels), href=href)
 
 

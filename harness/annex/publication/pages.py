@@ -5,13 +5,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harness.annex.conformance.waivers import covers
+from harness.annex.publication.devices import build_of, device_id, devices_of, driver_of
 from harness.annex.publication.entry import LEVEL_TONES, LEVEL_WORDS, NO_CASE, AcceptedSubmission, anchor_of
 from harness.annex.publication.gather import Gathered
 from harness.annex.publication.index import INDEX_KINDS, index_of
 from harness.annex.publication.lines import CaseChanges, Line, product_lines, steps_of
-from harness.annex.publication.operator_reach import operator_evidence
+from harness.annex.publication.operator_page import operator_views
 from harness.annex.publication.profile_cases import ProfileView, archive_of, view_of
 from harness.annex.publication.rerun_command import rerun_of
+from harness.annex.publication.version_table import version_tables
 from harness.report.page import Pages
 
 FILTERS = ("report.js", "publication.js")
@@ -19,6 +21,9 @@ FILTERS = ("report.js", "publication.js")
 
 TABLES = ("report.js", "tables.js", "publication.js")
 """Scripts of pages with a filter and a table that can be sorted."""
+
+_SHOWN_DEVICES = 300
+"""Devices of one product that the page of an operator lists in each of its two tables."""
 
 
 class SitePages:
@@ -28,7 +33,9 @@ class SitePages:
         self.gathered, self.title, self.today = gathered, title, today
         self.lines = product_lines(gathered.entries)
         self._maker = Pages()
-        self._maker.environment.filters["anchor"] = anchor_of
+        self._maker.environment.filters.update(
+            anchor=anchor_of, device_id=device_id, driver=driver_of, build=build_of
+        )
 
     def all(self) -> Iterator[tuple[str, str]]:
         """Yield the name and text of each page."""
@@ -36,7 +43,10 @@ class SitePages:
         labels = tuple(self.gathered.profiles)
         yield self._page("index.html", "publication_start.html", TABLES, lines=self.lines, labels=labels)
         yield from self._profiles(views)
-        yield self._operators()
+        yield from self._operators()
+        yield from self._devices()
+        tables = version_tables(self.lines)
+        yield self._page("versions.html", "publication_versions.html", FILTERS, tables=tables)
         index = index_of(self.lines, self.gathered.profiles.values())
         yield self._page("search.html", "publication_search.html", FILTERS, index=index, kinds=INDEX_KINDS)
         if self.gathered.refused:
@@ -54,7 +64,7 @@ class SitePages:
     def withdrawn(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield pages for addresses of submissions and lines that no longer exist."""
         for name in names:
-            kind = "submission" if name.startswith("s/") else "provider"
+            kind = {"s": "submission", "l": "provider", "d": "device"}[name[0]]
             yield self._page(name, "publication_withdrawn.html", FILTERS[:1], kind=kind)
 
     def _page(self, name: str, template: str, scripts: tuple[str, ...], **context: Any) -> tuple[str, str]:
@@ -85,12 +95,24 @@ class SitePages:
                 archive=archive_of(view.profile, self.lines),
             )
 
-    def _operators(self) -> tuple[str, str]:
-        columns = [(line, operator_evidence(line)) for line in self.lines]
-        names = sorted({name for _, operators in columns for name in operators})
-        return self._page(
-            "operators.html", "publication_operators.html", TABLES, columns=columns, names=names
-        )
+    def _operators(self) -> Iterator[tuple[str, str]]:
+        views = operator_views(self.lines)
+        products = sorted({(one.named, one.id) for view in views for one in view.products})
+        rows = []
+        for view in views:
+            by_product = {one.id: one for one in view.products}
+            rows.append((view, [by_product.get(key) for _, key in products]))
+        listed = [(key, named) for named, key in products]
+        yield self._page("operators.html", "publication_operators.html", TABLES, rows=rows, products=listed)
+        for view in views:
+            name = f"{view.home}/index.html"
+            yield self._page(name, "publication_operator.html", TABLES, view=view, shown=_SHOWN_DEVICES)
+
+    def _devices(self) -> Iterator[tuple[str, str]]:
+        devices = devices_of(self.lines)
+        yield self._page("devices.html", "publication_devices.html", TABLES, devices=devices)
+        for device in devices:
+            yield self._page(f"d/{device.id}/index.html", "publication_device.html", TABLES, device=device)
 
     def _submission(
         self, entry: AcceptedSubmission, line: Line, changes: CaseChanges | None

@@ -19,7 +19,7 @@ from harness.report.inert import inert_json
 _LISTING = "files.txt"
 """The files of a site; files that a later site no longer has are removed."""
 
-_KEPT = re.compile(r"[sl]/[0-9a-f]{16}/index\.html")
+_KEPT = re.compile(r"[sld]/[0-9a-f]{16}/index\.html")
 """Pages whose address stays after their subject is withdrawn."""
 
 
@@ -33,12 +33,13 @@ def write_publication(gathered: Gathered, out: Path, *, title: str, today: dt.da
     """
     with writing(out, "the site"):
         old = _old_files(out)
-        files = dict(_files(gathered, SitePages(gathered, title, today), old))
-        for name, content in files.items():
+        files = set()
+        for name, content in _files(gathered, SitePages(gathered, title, today), old):
             path = out / name
             path.parent.mkdir(parents=True, exist_ok=True)
             write_aside(path, content)
-        for name in old - files.keys():
+            files.add(name)
+        for name in old - files:
             path = out / name
             if path.is_file() and path.resolve().is_relative_to(out.resolve()):
                 path.unlink()
@@ -58,10 +59,13 @@ def _old_files(out: Path) -> set[str]:
 
 
 def _files(gathered: Gathered, pages: SitePages, old: set[str]) -> Iterator[tuple[str, bytes]]:
-    made = dict(pages.all())
+    made = set()
+    for name, text in pages.all():
+        yield name, text.encode()
+        made.add(name)
     # A published address must lead somewhere for ever.
-    gone = sorted(name for name in old - made.keys() if _KEPT.fullmatch(name))
-    for name, text in (made | dict(pages.withdrawn(gone))).items():
+    gone = sorted(name for name in old - made if _KEPT.fullmatch(name))
+    for name, text in pages.withdrawn(gone):
         yield name, text.encode()
     yield "data.json", inert_json(data_of(gathered))
     yield "feed.xml", atom(gathered, pages.title).encode()
