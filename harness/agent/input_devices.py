@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.agent.plugin_library import device_words, memory_words
+from harness.agent.plugin_library import memory_words
 from harness.agent.safe_text import clean
 from harness.agent.session_target import CPU, SessionTarget
 

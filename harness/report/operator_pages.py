@@ -15,6 +15,7 @@ from harness.catalog.catalog import load_catalog
 from harness.core.record import ModelContent, Record
 from harness.core.verdict import Family, Verdict
 from harness.report.column import Column
+from harness.report.environment import KERNELS
 from harness.report.figures import Segment, Share, stacked
 from harness.report.view import Documented, Report
 
@@ -65,6 +66,8 @@ class OperatorCoverage(msgspec.Struct, frozen=True, kw_only=True):
         troubles: Verdicts of the tried models that did not pass; the most frequent first.
         troubles_left_out: Cells with verdicts that are not listed.
         listed: Whether documents list the operator for this provider; None without a list.
+        declared: The versions for which the plugin declares a kernel; empty if none, None if it declares
+            none of any operator, or this onnxruntime does not tell.
     """
 
     name: str
@@ -79,6 +82,7 @@ class OperatorCoverage(msgspec.Struct, frozen=True, kw_only=True):
     troubles_left_out: int
     listed: bool | None
     restriction: str
+    declared: tuple[str, ...] | None = None
 
     @property
     def reach(self) -> str:
@@ -107,15 +111,25 @@ class OperatorCoverage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> str:
-        """Return how the evidence differs from the documents.
+        """Return how evidence, documents and declared kernels differ from each other.
 
-        Empty if it does not, or if either is missing.
+        Empty if they do not, or if all but one are missing.
         """
+        return "; ".join(self._differences())
+
+    def _differences(self) -> Iterator[str]:
         if self.listed and self.reach == "none" and not self.ep_nodes:
-            return "listed, but none passes"
+            yield "listed, but none passes"
         if self.listed is False and self.passed.count:
-            return "works, but not listed"
-        return ""
+            yield "works, but not listed"
+        if self.declared is None:
+            return
+        if self.declared and self.cpu_nodes and not self.ep_nodes:
+            yield "a kernel is declared, but takes no node"
+        if not self.declared and self.ep_nodes:
+            yield "computed without a declared kernel"
+        if not self.declared and self.listed:
+            yield "listed, but no kernel is declared"
 
 
 class ColumnOperators(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,6 +185,9 @@ def column_views(report: Report) -> Iterator[ColumnOperators]:
 def operator_table(report: Report) -> OperatorTable:
     """Count the evidence for each operator in each column."""
     evidence: dict[Column, dict[str, _Evidence]] = {column: {} for column in report.columns}
+    declared = {
+        one.target: declared_versions(one.fingerprint.get(KERNELS)) for one in report.run.environments
+    }
     for cell in report.cells:
         _collect(evidence[cell.column], cell.record)
     names = sorted({name for found in evidence.values() for name in found})
@@ -181,7 +198,10 @@ def operator_table(report: Report) -> OperatorTable:
             ColumnOperators(
                 column=column,
                 operators=tuple(
-                    _operator(name, found[name], documents, complete=report.complete)
+                    msgspec.structs.replace(
+                        _operator(name, found[name], documents, complete=report.complete),
+                        declared=None if kernels is None else kernels.get(name, ()),
+                    )
                     for name in shown
                     if name in found
                 ),
@@ -189,6 +209,7 @@ def operator_table(report: Report) -> OperatorTable:
             for column, found in evidence.items()
             if found
             for documents in [report.documented.get(column.provider)]
+            for kernels in [declared.get(column.target)]
         ),
         left_out=len(names) - len(shown),
     )
@@ -205,6 +226,20 @@ def documented_operators() -> Documented:
         for provider in load_catalog().providers
         if provider.operators is not None and provider.operators.operators
     }
+
+
+def declared_versions(kernels: object) -> dict[str, tuple[str, ...]] | None:
+    """Return operator -> versions of its declared kernels, in any domain, ascending; None without any."""
+    found: dict[str, set[str]] = {}
+    for kernel in kernels if isinstance(kernels, list) else ():
+        name, _, versions = str(kernel).rpartition(" ")
+        found.setdefault(name.rpartition(":")[2], set()).add(versions)
+    return {name: tuple(sorted(each, key=_first_version)) for name, each in found.items()} or None
+
+
+def _first_version(versions: str) -> tuple[int, str]:
+    first = versions.partition("-")[0]
+    return int(first) if first.isdecimal() else 0, versions
 
 
 def is_tried(record: Record) -> bool:

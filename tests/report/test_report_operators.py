@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from harness.core.facts import Placement
@@ -5,7 +6,7 @@ from harness.core.record import ModelContent
 from harness.core.verdict import Verdict
 from harness.report import operator_pages
 from harness.report.failures import failures_view
-from harness.report.merge import MergedRun
+from harness.report.merge import MergedRun, RunEnvironment
 from harness.report.operator_pages import OperatorCoverage, documented_operators, operator_table
 from harness.report.view import Documented, Report, build_report
 from tests.kit import merged, record
@@ -156,3 +157,37 @@ def test_endless_operators_do_not_fill_the_page(monkeypatch: pytest.MonkeyPatch)
     table = operator_table(report_of(merged(records)))
     assert (len(table.names), table.left_out) == (10, 40)
     assert [len(column.operators) for column in table.columns] == [10, 10]
+
+
+def test_declared_kernels_are_held_against_documents_and_evidence() -> None:
+    """``com.microsoft:Gelu`` is Gelu, whose nodes no record tells by domain."""
+    kernels = ["Abs 13-", "Abs 6-12", "Conv 11-", "com.microsoft:Gelu 1"]
+    left = Placement(
+        ep_nodes=0, cpu_nodes=1, ep_ops={}, cpu_ops={"Conv": 1}, partitions=0, source="assignment"
+    )
+    records = [
+        record("abs", content=content("Abs")),
+        record("conv", verdict=Verdict.FALLBACK, placement=left, content=content("Conv")),
+        record("gelu", op="Gelu", content=content("Gelu")),
+        record("relu", op="Relu", content=content("Relu")),
+    ]
+    run = merged(records)
+    (environment,) = run.environments or (RunEnvironment(target="npu", run="run", fingerprint={}),)
+    told = {**environment.fingerprint, "kernels": kernels}
+    by_name = found(
+        msgspec.structs.replace(run, environments=(msgspec.structs.replace(environment, fingerprint=told),))
+    )
+    assert {name: operator.declared for name, operator in by_name.items()} == {
+        "Abs": ("6-12", "13-"),
+        "Conv": ("11-",),
+        "Gelu": ("1",),
+        "Relu": (),
+    }
+    assert {name: operator.differs for name, operator in by_name.items()} == {
+        "Abs": "",
+        "Conv": "listed, but none passes; a kernel is declared, but takes no node",
+        "Gelu": "works, but not listed",
+        "Relu": "works, but not listed; computed without a declared kernel",
+    }
+    assert found(run)["Relu"].declared is None  # nothing is told: no disagreement
+    assert found(run)["Relu"].differs == "works, but not listed"
