@@ -34,6 +34,9 @@ _REACHES = {
 }
 """Tone of a tried operator -> its meaning."""
 
+_OTHER_LAYOUT = "com.ms.internal.nhwc:"
+"""Domain of onnxruntime for ONNX's operators in another layout."""
+
 _SHOWN_NOTES = 3
 """Number of kinds of trouble that are listed for one operator in one column."""
 
@@ -125,7 +128,9 @@ class OperatorCoverage(msgspec.Struct, frozen=True, kw_only=True):
         if self.declared is None:
             return
         if self.declared and self.cpu_nodes and not self.ep_nodes:
-            yield "a kernel is declared, but takes no node"
+            tried = ", ".join(str(version) for version, _ in self.opsets if version)
+            of_opset = f" of opset {tried}" if tried else ""
+            yield f"a kernel is declared for {', '.join(self.declared)}, but takes no node{of_opset}"
         if not self.declared and self.ep_nodes:
             yield "computed without a declared kernel"
         if not self.declared and self.listed:
@@ -200,7 +205,7 @@ def operator_table(report: Report) -> OperatorTable:
                 operators=tuple(
                     msgspec.structs.replace(
                         _operator(name, found[name], documents, complete=report.complete),
-                        declared=None if kernels is None else kernels.get(name, ()),
+                        declared=None if kernels is None else _declared(name, found[name], kernels),
                     )
                     for name in shown
                     if name in found
@@ -229,11 +234,14 @@ def documented_operators() -> Documented:
 
 
 def declared_versions(kernels: object) -> dict[str, tuple[str, ...]] | None:
-    """Return operator -> versions of its declared kernels, in any domain, ascending; None without any."""
+    """Return operator -> versions of its declared kernels, ascending; None if there are no kernels.
+
+    Names of operators that are not ONNX's have their domain, ``com.microsoft:Gelu``.
+    """
     found: dict[str, set[str]] = {}
     for kernel in kernels if isinstance(kernels, list) else ():
         name, _, versions = str(kernel).rpartition(" ")
-        found.setdefault(name.rpartition(":")[2], set()).add(versions)
+        found.setdefault(name.removeprefix(_OTHER_LAYOUT), set()).add(versions)
     return {name: tuple(sorted(each, key=_first_version)) for name, each in found.items()} or None
 
 
@@ -259,6 +267,17 @@ class _Evidence(msgspec.Struct):
     tried: list[tuple[Record, ModelContent]] = []
     ep_nodes: int = 0
     cpu_nodes: int = 0
+
+
+def _declared(name: str, found: _Evidence, kernels: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the declared versions of an operator, of another domain only where its models may mean that."""
+    imported = {domain for _, content in found.tried for domain in content.opsets}
+    others = [
+        versions
+        for key, versions in kernels.items()
+        if key.endswith(f":{name}") and (not found.tried or key.partition(":")[0] in imported)
+    ]
+    return kernels.get(name) or next(iter(others), ())
 
 
 def _collect(found: dict[str, _Evidence], record: Record) -> None:
