@@ -134,7 +134,7 @@ def test_each_scenario_really_ran_on_an_accelerator(of: Of, scenario: str) -> No
 
 
 def test_a_second_registration_ends_webgpu(of: Of) -> None:
-    """onnxruntime refuses it, but releases a second factory of the library, which takes state of the first."""
+    """onnxruntime refuses it, but releases a second factory of the library, which takes its state along."""
     one = of("webgpu-swiftshader", LIFECYCLE)
     assert (one.verdict, one.cause) == (Verdict.CRASH, "SIGSEGV")
     assert one.reason == "the process of the scenario died at session, registered twice: SIGSEGV"
