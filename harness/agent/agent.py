@@ -22,6 +22,7 @@ import time
 from typing import Any
 
 from harness.agent.capture import Capture
+from harness.agent.declared_kernels import declared_kernels
 from harness.agent.identity import FileDigests, describe_build, drivers, mapped
 from harness.agent.inbox import Inbox
 from harness.agent.job_run import JobRun
@@ -120,6 +121,10 @@ def _open_target(
     if target.chain != [CPU] and (found := drivers()):
         fingerprint["drivers"] = found
     target.check_options()
+    if target.registered:
+        kernels = declared_kernels(target.registered)
+        if kernels:
+            fingerprint["kernels"] = kernels
     if "digests" in config:
         digests = FileDigests(config["digests"])
         describe_build(ort, fingerprint, before, digests)

@@ -156,6 +156,7 @@ def _facts(record: Record) -> Iterator[tuple[str, str]]:
     if record.phase and record.verdict.family is not Family.PASSED:
         yield "Phase", record.phase.value
     yield from _placed(record)
+    yield from _device(record)
     yield from _times(record)
     yield from scenario_facts(record)
     yield from evidence(record)
@@ -205,6 +206,14 @@ def _worth(record: Record) -> Iterator[tuple[str, str]]:
 def _of_draw(one: OtherDraw) -> str:
     sizes = " x ".join(map(str, one.dimensions.values()))
     return f"{spoken(one.verdict)} at {sizes}" if sizes else spoken(one.verdict)
+
+
+def _device(record: Record) -> Iterator[tuple[str, str]]:
+    device = record.device
+    if device is not None and (device.wrong or device.not_proven or device.asked):
+        told = device.wrong or (f"not proven: {device.not_proven}" if device.not_proven else "as asked for")
+        asked = f"{device.asked}; " if device.asked else ""
+        yield "Device", one_line(f"{asked}{told}", REASON_CHARS)
 
 
 def _times(record: Record) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,9 @@ import msgspec
 
 from harness.report.merge import RunEnvironment
 
+KERNELS = "kernels"
+"""Key of the kernels that a plugin declares: ``Add 14-``, of other domains ``com.microsoft:Gelu 1-``."""
+
 
 class EnvironmentRow(msgspec.Struct, frozen=True, kw_only=True):
     """One fact about the environments.
@@ -30,7 +33,7 @@ class EnvironmentTable(msgspec.Struct, frozen=True, kw_only=True):
 
 def environment_table(environments: Sequence[RunEnvironment]) -> EnvironmentTable:
     """Flatten the fingerprints into a table, without facts that have no value in any environment."""
-    flat = [dict(_flatten("", environment.fingerprint)) for environment in environments]
+    flat = [dict(_flatten("", _told(environment))) for environment in environments]
     seen = dict.fromkeys(key for facts in flat for key, value in facts.items() if value)
     # In order of first appearance, but facts of one top-level key stay together.
     tops = {top: rank for rank, top in enumerate(dict.fromkeys(_top(key) for key in seen))}
@@ -43,6 +46,11 @@ def environment_table(environments: Sequence[RunEnvironment]) -> EnvironmentTabl
         for values in [tuple(facts.get(key, "") for facts in flat)]
     )
     return EnvironmentTable(columns=columns, rows=tuple(rows))
+
+
+def _told(environment: RunEnvironment) -> dict[str, object]:
+    """Return a fingerprint without the declared kernels: hundreds, which the pages *Operators* have."""
+    return {key: value for key, value in environment.fingerprint.items() if key != KERNELS}
 
 
 def _top(key: str) -> str:

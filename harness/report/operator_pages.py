@@ -15,6 +15,7 @@ from harness.catalog.catalog import load_catalog
 from harness.core.record import ModelContent, Record
 from harness.core.verdict import Family, Verdict
 from harness.report.column import Column
+from harness.report.environment import KERNELS
 from harness.report.figures import Segment, Share, stacked
 from harness.report.view import Documented, Report
 
@@ -32,6 +33,9 @@ _REACHES = {
     "unsupported": "none passes, none fails: left to the CPU, or refused",
 }
 """Tone of a tried operator -> its meaning."""
+
+_OTHER_LAYOUT = "com.ms.internal.nhwc:"
+"""Domain of onnxruntime for ONNX's operators in another layout."""
 
 _SHOWN_NOTES = 3
 """Number of kinds of trouble that are listed for one operator in one column."""
@@ -65,6 +69,8 @@ class OperatorCoverage(msgspec.Struct, frozen=True, kw_only=True):
         troubles: Verdicts of the tried models that did not pass; the most frequent first.
         troubles_left_out: Cells with verdicts that are not listed.
         listed: Whether documents list the operator for this provider; None without a list.
+        declared: The versions for which the plugin declares a kernel; empty if none, None if it declares
+            none of any operator, or this onnxruntime does not tell.
     """
 
     name: str
@@ -79,6 +85,7 @@ class OperatorCoverage(msgspec.Struct, frozen=True, kw_only=True):
     troubles_left_out: int
     listed: bool | None
     restriction: str
+    declared: tuple[str, ...] | None = None
 
     @property
     def reach(self) -> str:
@@ -107,15 +114,27 @@ class OperatorCoverage(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> str:
-        """Return how the evidence differs from the documents.
+        """Return how evidence, documents and declared kernels differ from each other.
 
-        Empty if it does not, or if either is missing.
+        Empty if they do not, or if all but one are missing.
         """
+        return "; ".join(self._differences())
+
+    def _differences(self) -> Iterator[str]:
         if self.listed and self.reach == "none" and not self.ep_nodes:
-            return "listed, but none passes"
+            yield "listed, but none passes"
         if self.listed is False and self.passed.count:
-            return "works, but not listed"
-        return ""
+            yield "works, but not listed"
+        if self.declared is None:
+            return
+        if self.declared and self.cpu_nodes and not self.ep_nodes:
+            tried = ", ".join(str(version) for version, _ in self.opsets if version)
+            of_opset = f" of opset {tried}" if tried else ""
+            yield f"a kernel is declared for {', '.join(self.declared)}, but takes no node{of_opset}"
+        if not self.declared and self.ep_nodes:
+            yield "computed without a declared kernel"
+        if not self.declared and self.listed:
+            yield "listed, but no kernel is declared"
 
 
 class ColumnOperators(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,6 +190,9 @@ def column_views(report: Report) -> Iterator[ColumnOperators]:
 def operator_table(report: Report) -> OperatorTable:
     """Count the evidence for each operator in each column."""
     evidence: dict[Column, dict[str, _Evidence]] = {column: {} for column in report.columns}
+    declared = {
+        one.target: declared_versions(one.fingerprint.get(KERNELS)) for one in report.run.environments
+    }
     for cell in report.cells:
         _collect(evidence[cell.column], cell.record)
     names = sorted({name for found in evidence.values() for name in found})
@@ -181,7 +203,10 @@ def operator_table(report: Report) -> OperatorTable:
             ColumnOperators(
                 column=column,
                 operators=tuple(
-                    _operator(name, found[name], documents, complete=report.complete)
+                    msgspec.structs.replace(
+                        _operator(name, found[name], documents, complete=report.complete),
+                        declared=None if kernels is None else _declared(name, found[name], kernels),
+                    )
                     for name in shown
                     if name in found
                 ),
@@ -189,6 +214,7 @@ def operator_table(report: Report) -> OperatorTable:
             for column, found in evidence.items()
             if found
             for documents in [report.documented.get(column.provider)]
+            for kernels in [declared.get(column.target)]
         ),
         left_out=len(names) - len(shown),
     )
@@ -205,6 +231,23 @@ def documented_operators() -> Documented:
         for provider in load_catalog().providers
         if provider.operators is not None and provider.operators.operators
     }
+
+
+def declared_versions(kernels: object) -> dict[str, tuple[str, ...]] | None:
+    """Return operator -> versions of its declared kernels, ascending; None if there are no kernels.
+
+    Names of operators that are not ONNX's have their domain, ``com.microsoft:Gelu``.
+    """
+    found: dict[str, set[str]] = {}
+    for kernel in kernels if isinstance(kernels, list) else ():
+        name, _, versions = str(kernel).rpartition(" ")
+        found.setdefault(name.removeprefix(_OTHER_LAYOUT), set()).add(versions)
+    return {name: tuple(sorted(each, key=_first_version)) for name, each in found.items()} or None
+
+
+def _first_version(versions: str) -> tuple[int, str]:
+    first = versions.partition("-")[0]
+    return int(first) if first.isdecimal() else 0, versions
 
 
 def is_tried(record: Record) -> bool:
@@ -224,6 +267,17 @@ class _Evidence(msgspec.Struct):
     tried: list[tuple[Record, ModelContent]] = []
     ep_nodes: int = 0
     cpu_nodes: int = 0
+
+
+def _declared(name: str, found: _Evidence, kernels: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """Return the declared versions of an operator, of another domain only where its models may mean that."""
+    imported = {domain for _, content in found.tried for domain in content.opsets}
+    others = [
+        versions
+        for key, versions in kernels.items()
+        if key.endswith(f":{name}") and (not found.tried or key.partition(":")[0] in imported)
+    ]
+    return kernels.get(name) or next(iter(others), ())
 
 
 def _collect(found: dict[str, _Evidence], record: Record) -> None:

@@ -102,8 +102,8 @@ scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
         alone = {"timeouts_s": QUICK if fault.action == "hang" else LIMITS}
         if fault.chosen_by == "environment":
             variable = {"CROOKED_EP_FAULT": fault.name}
-            axes = {"axes": {"scenario": ["lifecycle"]}} if fault.place in LIFE else {}
-            yield from _target(library, fault.name, "ends", env=variable, **alone, **axes)
+            played = {"axes": {"scenario": ["lifecycle"]}} if fault.place in LIFE else {}
+            yield from _target(library, fault.name, "ends", env=variable, **alone, **played)
         elif fault.told == "mark:inert":
             axes = {"option.precision": ["fp32", "fp16"]}
             yield from _target(library, fault.name, "precision", options={"fault": fault.name}, axes=axes)

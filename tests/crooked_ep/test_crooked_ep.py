@@ -120,7 +120,9 @@ def test_the_device_is_proven_by_its_memory(planted: PlantedRun) -> None:
 
 
 def test_each_step_of_a_library_is_told(planted: PlantedRun) -> None:
-    in_rounds, left, twice, in_use = planted.worst("library_stays").scenario["steps"]
+    told = planted.worst("library_stays").scenario["steps"]
+    assert isinstance(told, tuple)
+    in_rounds, left, twice, in_use = map(str, told)
     steps = "register, session, run, release, unregister"
     assert in_rounds == f"in rounds: 5 x ({steps}), exit, exit code 0"
     assert left == "left registered: register, session, run, release, exit, exit code 0"

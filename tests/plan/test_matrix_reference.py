@@ -35,6 +35,7 @@ TABLES = [
     file_format.AxesTable,
     scenarios.Scenarios,
     scenarios.Concurrent,
+    scenarios.Lifecycle,
     scenarios.Sessions,
     scenarios.Generate,
     file_format.TargetTable,
@@ -102,7 +103,7 @@ def test_the_example_of_the_reference_is_a_matrix() -> None:
 def test_the_schema_refuses_unknown_keys_everywhere() -> None:
     tables: dict[str, Any] = matrix_schema()["$defs"]
     objects = {name: table for name, table in tables.items() if "properties" in table}
-    assert len(objects) == 22
+    assert len(objects) == 23
     assert all(table["additionalProperties"] is False for table in objects.values())
     with_options = {name for name, table in objects.items() if "patternProperties" in table}
     selecting = {"ExcludeTable", "ToleranceTable", "ExpectTable", "LatencyTable", "RepeatTable"}

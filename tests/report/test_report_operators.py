@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from harness.core.facts import Placement
@@ -5,7 +6,7 @@ from harness.core.record import ModelContent
 from harness.core.verdict import Verdict
 from harness.report import operator_pages
 from harness.report.failures import failures_view
-from harness.report.merge import MergedRun
+from harness.report.merge import MergedRun, RunEnvironment
 from harness.report.operator_pages import OperatorCoverage, documented_operators, operator_table
 from harness.report.view import Documented, Report, build_report
 from tests.kit import merged, record
@@ -156,3 +157,41 @@ def test_endless_operators_do_not_fill_the_page(monkeypatch: pytest.MonkeyPatch)
     table = operator_table(report_of(merged(records)))
     assert (len(table.names), table.left_out) == (10, 40)
     assert [len(column.operators) for column in table.columns] == [10, 10]
+
+
+def test_declared_kernels_are_held_against_documents_and_evidence() -> None:
+    """A kernel of another domain is none of ONNX's operator of that name."""
+    kernels = ["Abs 13-", "Abs 6-12", "com.ms.internal.nhwc:Conv 11-", "com.microsoft:Gelu 1"]
+    far = ModelContent(opsets={"com.microsoft": 1}, ops={"Gelu": 1})
+    left = Placement(
+        ep_nodes=0, cpu_nodes=1, ep_ops={}, cpu_ops={"Conv": 1}, partitions=0, source="assignment"
+    )
+    records = [
+        record("abs", content=content("Abs")),
+        record("conv", verdict=Verdict.FALLBACK, placement=left, content=content("Conv")),
+        record("gelu", op="Gelu", content=far),
+        record("relu", op="Relu", content=content("Relu")),
+    ]
+    environment = RunEnvironment(target="npu", run="run", fingerprint={"kernels": kernels})
+    run = merged(records)
+    by_name = found(msgspec.structs.replace(run, environments=(environment,)))
+    assert {name: operator.declared for name, operator in by_name.items()} == {
+        "Abs": ("6-12", "13-"),
+        "Conv": ("11-",),
+        "Gelu": ("1",),
+        "Relu": (),
+    }
+    assert {name: operator.differs for name, operator in by_name.items()} == {
+        "Abs": "",
+        "Conv": "listed, but none passes; a kernel is declared for 11-, but takes no node of opset 21",
+        "Gelu": "works, but not listed",
+        "Relu": "works, but not listed; computed without a declared kernel",
+    }
+    by_name = found(
+        msgspec.structs.replace(
+            merged([record("gelu", op="Gelu", content=content("Gelu"))]), environments=(environment,)
+        )
+    )
+    assert by_name["Gelu"].declared == ()
+    assert found(run)["Relu"].declared is None  # nothing is told: no disagreement
+    assert found(run)["Relu"].differs == "works, but not listed"
