@@ -31,6 +31,7 @@ from repro_values import compare, read
 GONE, THERE, CANNOT = 0, 1, 2
 CROSS_TALK = 0.05  # distance of a result among others from that alone, beyond what rounding explains
 SESSIONS = 3  # of the scenario interleaved
+ROUNDS = 3  # of the scenario lifecycle
 IN_FLIGHT = 4  # runs of the scenario async_runs
 SHOWN = 40  # runs up to which right results are printed, too
 CHILD = 40  # added to the exit code of the child, so that a provider's own exit code is not taken for it
@@ -244,7 +245,26 @@ def runs_in_flight(ort, held, _, sets):
             yield "a run in flight", number, one.result()
 
 
+def lifecycle_runs(ort, held, target, sets):
+    """Unregister the library and register it again; at last, register it twice, which onnxruntime refuses."""
+    for turn in range(1, ROUNDS + 1):
+        for number, (inputs, _) in enumerate(sets):
+            yield f"round {turn}", number, run(ort, held[0], inputs)
+        held.clear()
+        if turn < ROUNDS:
+            print(f"unregister {turn}", flush=True)
+            target.unregister()
+            target.register()
+        else:
+            with contextlib.suppress(Exception):
+                ort.register_execution_provider_library(target.chain[0], target.library)
+        held.append(target.session("model.onnx"))
+    for number, (inputs, _) in enumerate(sets):
+        yield "registered twice", number, run(ort, held[0], inputs)
+
+
 OTHER_RUNS = {
+    "lifecycle": lifecycle_runs,
     "interleaved": interleaved_runs,
     "separate_outputs": separate_runs,
     "async_runs": runs_in_flight,

@@ -30,13 +30,9 @@ class Target:
         if plugin:
             if not library and not plugin.get("package"):
                 raise RuntimeError("give the EP's library: plugin=PATH; it was {}".format(plugin["library"]))
-            library = library or importlib.import_module(plugin["package"]).get_library_path()
-            ort.register_execution_provider_library(self.chain[0], library)
-            wanted = told.get("device", {})
-            offered = [one for one in ort.get_ep_devices() if one.ep_name == self.chain[0]]
-            self.devices = [one for one in offered if matches(one, wanted)][:1]
-            if not self.devices:
-                raise RuntimeError("{} offers no device like {}".format(self.chain[0], wanted or "any"))
+            self.library = library or importlib.import_module(plugin["package"]).get_library_path()
+            self.wanted = told.get("device", {})
+            self.register()
         version = tuple(int(part) for part in re.findall(r"\d+", ort.__version__)[:2])
         # A profile tells who ran each node where no record does: before 1.25, and for models in ORT format.
         self.profiles = version < (1, 25) or self.axes["scenario"] == "ort_format"
@@ -44,6 +40,19 @@ class Target:
         self.folder = tempfile.mkdtemp()
         self.fixed = {}  # symbolic dimension -> its size
         print("onnxruntime {}, {}, options {}".format(ort.__version__, " > ".join(self.chain), self.options))
+
+    def register(self):
+        """Register the plugin library, and find its device."""
+        self.ort.register_execution_provider_library(self.chain[0], self.library)
+        offered = [one for one in self.ort.get_ep_devices() if one.ep_name == self.chain[0]]
+        self.devices = [one for one in offered if matches(one, self.wanted)][:1]
+        if not self.devices:
+            raise RuntimeError("{} offers no device like {}".format(self.chain[0], self.wanted or "any"))
+
+    def unregister(self):
+        """Unregister the plugin library; none of its sessions may be alive."""
+        self.devices = []
+        self.ort.unregister_execution_provider_library(self.chain[0])
 
     def session(self, model, scenario="plain"):
         """Make a session as the scenario asks for it."""

@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from harness.agent.bootstrap import BOOTSTRAP, program
@@ -44,6 +44,45 @@ def serve_afresh(
         FreshProcessError: It gave no result; also if it crashes, unless this process ``dies_with_it``.
         UnsupportedError: This Python cannot start another.
     """
+    with scratch_folder() as folder, fresh_python(_START) as fresh:
+        try:
+            result = _exchange(fresh.pipe, target, job, folder, enter)
+        except (OSError, EOFError):
+            code = fresh.process.wait()
+            os.write(2, fresh.printed())
+            if code and not dies_with_it:
+                raise FreshProcessError("the process died: %s" % _end_in_words(code)) from None
+            if code:
+                _die_as(code)
+            raise FreshProcessError("the fresh process ended without a message") from None
+        else:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                fresh.process.wait(_GRACE_S)
+            return result
+
+
+class FreshPython:
+    """Another Python that runs this agent's modules; its standard input and output are for messages."""
+
+    def __init__(self, process: Any, output: Any) -> None:
+        self.process = process
+        self.output = output
+        self.pipe = Pipe(process.stdout, process.stdin)
+
+    def printed(self) -> bytes:
+        """Return the last of what it has printed."""
+        self.output.seek(max(0, self.output.seek(0, os.SEEK_END) - _OUTPUT_LIMIT))
+        printed: bytes = self.output.read()
+        return printed
+
+
+@contextlib.contextmanager
+def fresh_python(start: str) -> Iterator[FreshPython]:
+    """Start another Python that runs ``start`` with this agent's modules; it is killed in the end.
+
+    Raises:
+        UnsupportedError: This Python cannot start another.
+    """
     if not sys.executable:
         raise UnsupportedError("this Python does not know its own path, so it cannot start a fresh process")
     with scratch_folder() as folder, open(os.path.join(folder, "output.txt"), "a+b") as output:
@@ -54,26 +93,15 @@ def serve_afresh(
             stderr=output,
             env={**os.environ, PARENT: str(os.getpid())},
         )
-        pipe = Pipe(process.stdout, process.stdin)
+        fresh = FreshPython(process, output)
         try:
-            result = _exchange(pipe, target, job, folder, enter)
-        except (OSError, EOFError):
-            code = process.wait()
-            output.seek(max(0, output.seek(0, os.SEEK_END) - _OUTPUT_LIMIT))
-            os.write(2, output.read())
-            if code and not dies_with_it:
-                raise FreshProcessError("the process died: %s" % _end_in_words(code)) from None
-            if code:
-                _die_as(code)
-            raise FreshProcessError("the fresh process ended without a message") from None
-        else:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_GRACE_S)
-            return result
+            with contextlib.suppress(OSError):  # it has died: what is read from it tells
+                fresh.pipe.writer.write(program(start))
+            yield fresh
         finally:
             process.kill()
             process.wait()
-            for end in (pipe.reader, pipe.writer):
+            for end in (fresh.pipe.reader, fresh.pipe.writer):
                 with contextlib.suppress(OSError):  # nobody reads the buffered rest
                     end.close()
 
@@ -81,8 +109,7 @@ def serve_afresh(
 def _exchange(
     pipe: Pipe, target: SessionTarget, job: dict[str, Any], folder: str, enter: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Send the program, the configuration and the job, and return the result."""
-    pipe.writer.write(program(_START))
+    """Send the configuration and the job, and return the result."""
     files = TensorFiles([folder], "in", "the inputs")
     data_sets = [[(name, files.send(wire)) for name, wire in inputs] for inputs in job["data_sets"]]
     pipe.send(("config", {**target.config, "tensor_folders": [folder]}))
@@ -151,12 +178,20 @@ def serve_pipe() -> None:
     """Serve as the fresh process, over standard input and output."""
     from harness.agent.agent import main
 
-    # Providers print to descriptor 1, so messages need their own.
-    messages = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
+    messages = os.fdopen(message_descriptor(), "wb", buffering=0)
 
     # It ends with its pipe at once, whatever it is doing.
     source: Any = sys.stdin.buffer  # a BufferedReader
     stream = Stream(FrameReader(source.read1), functools.partial(write_all, messages.write), grace_s=0.0)
     main(stream)
     stream.finish()
+
+
+def message_descriptor() -> int:
+    """Return a descriptor for messages; what is printed goes to standard error from now on.
+
+    Providers print to descriptor 1, so messages need their own.
+    """
+    descriptor = os.dup(1)
+    os.dup2(2, 1)
+    return descriptor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.agent.input_devices import device_proof
 from harness.agent.job_run import JobRun
 from harness.agent.other_inputs import reversed_inputs
 from harness.agent.placement import placement
@@ -66,3 +67,6 @@ def conclude(job_run: JobRun) -> None:
     """Report the session's providers, and which of them ran each node."""
     job_run.result["providers_after"] = sendable(job_run.session.get_providers())
     job_run.result["placement"] = sendable(placement(job_run))
+    found = device_proof(job_run.target, job_run.session)
+    if found is not None:
+        job_run.result["device"] = found

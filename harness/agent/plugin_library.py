@@ -61,3 +61,26 @@ def device_matches(device: Any, device_filter: dict[str, str]) -> bool:
     described = describe_device(device)
     facts = {**described["metadata"], **described["device"]}
     return all(facts.get(key, "").lower() == str(value).lower() for key, value in device_filter.items())
+
+
+def device_words(device: Any) -> str:
+    """Return a device in words, such as ``NPU 1 of Crooked``."""
+    told = describe_device(device)["device"]
+    vendor = told["vendor"] or told["vendor_id"]
+    return clean("%s %s of %s" % (told["type"], told["device_id"], vendor), limit=200)
+
+
+def memory_words(info: Any) -> str:
+    """Return the name, the number and, if there is one, the vendor of an ``OrtMemoryInfo``."""
+    vendor = getattr(info, "device_vendor_id", 0)
+    words = "%s %s" % (info.name, info.device_id)
+    return clean("%s of vendor 0x%x" % (words, vendor) if vendor else words, limit=200)
+
+
+def own_memory(ort: Any, device: Any) -> str:
+    """Return the memory of an ``OrtEpDevice`` in words; empty if it has none, or nothing tells."""
+    kinds = getattr(ort, "OrtDeviceMemoryType", None)
+    if kinds is None or not hasattr(device, "memory_info"):
+        return ""
+    info = device.memory_info(kinds.DEFAULT)
+    return "" if info is None else memory_words(info)

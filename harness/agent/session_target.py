@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.agent.plugin_library import describe_device, device_matches, plugin_library
+from harness.agent.plugin_library import (
+    describe_device,
+    device_matches,
+    device_words,
+    own_memory,
+    plugin_library,
+)
 from harness.agent.safe_text import clean
 from harness.agent.target_errors import FallbackError, OptionRejectedError, UnavailableError, UnfeedableError
 from harness.agent.tensor_files import TensorFiles
@@ -41,6 +47,8 @@ class SessionTarget:
         self.options = dict(config["options"])
         self.entries = dict(config.get("session") or {})
         self.devices: list[Any] = []
+        self.memories: list[tuple[str, str]] = []
+        """Each of the plugin's devices in words, and its memory at the registration; the used one first."""
         self.held: Any = None
         self.registered = ""
         """The name under which the plugin library is registered; empty if none is."""
@@ -95,6 +103,8 @@ class SessionTarget:
         offered = [device for device in self.ort.get_ep_devices() if device.ep_name == name]
         self.devices = [device for device in offered if device_matches(device, device_filter)][:1]
         self.fingerprint["devices"] = [describe_device(device) for device in offered]
+        first = sorted(offered, key=lambda device: device not in self.devices)
+        self.memories = [(device_words(device), own_memory(self.ort, device)) for device in first]
         if not self.devices:
             names = sorted({device.ep_name for device in self.ort.get_ep_devices()} - {CPU})
             offer = "; ".join(json.dumps(describe_device(device)["device"]) for device in offered)

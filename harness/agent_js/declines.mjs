@@ -7,6 +7,7 @@ const SCENARIOS = {
   ep_context: 'the JavaScript agent starts no second process to load what was compiled',
   interleaved: 'written for Python; sessions of a JavaScript agent are made one after the other',
   async_runs: 'the JavaScript API runs one session at a time, on one thread',
+  lifecycle: 'the JavaScript API registers no libraries',
   separate_outputs: 'written for Python',
   buffers: 'the JavaScript agent binds no buffers of its own',
   initializers: "onnxruntime's JavaScript API takes no weights from memory but whole files",

@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.agreement import Agreement
 from harness.core.cell_end import CellEnd, OwnCpu
+from harness.core.device_proof import DeviceProof
 from harness.core.fixed_sizes import FixedSizes
 from harness.core.generation_figures import GenerationFigures
 from harness.core.latency import Latency
@@ -134,9 +135,12 @@ class ToldFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Attributes:
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
+        device: Whether the session uses the device that it was made for; null if nothing was asked: before
+            onnxruntime 1.24, in JavaScript, on the CPU EP, and by agents of before.
     """
 
     timings_ms: Timings = {}
+    device: DeviceProof | None = None
 
 
 class RunFacts(ToldFacts, frozen=True, kw_only=True, omit_defaults=True):

@@ -264,6 +264,14 @@ def other_inputs(judging: Judging) -> Ruling | None:
     return Ruling(found.verdict, f"{FOR_OTHER_INPUTS}: {found.reason}")
 
 
+def wrong_device(judging: Judging) -> Ruling | None:
+    """The answer is right, but an input of the EP's lies on another device than the session was made for."""
+    device = judging.facts.device
+    if device is None or not device.wrong:
+        return None
+    return Ruling(Verdict.WRONG_DEVICE, f"{device.wrong}; asked for: {device.asked}")
+
+
 def right(judging: Judging) -> Ruling | None:
     """The answer is right; the verdict is about where the nodes ran."""
     placement = judging.facts.placement
@@ -307,6 +315,7 @@ RULES: tuple[Rule, ...] = (
     wrong_values,
     nondeterministic,
     other_inputs,
+    wrong_device,
     right,
 )
 """The rules in the order in which they are tried; the first that applies decides."""

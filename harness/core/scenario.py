@@ -77,6 +77,11 @@ SCENARIOS: dict[str, Scenario] = {
     "async_runs": Scenario(
         meaning="several runs of one session are in flight at once", measurable=False, repeatable=False
     ),
+    "lifecycle": Scenario(
+        meaning="the plugin library is registered, used and unregistered, again and again",
+        measurable=False,
+        repeatable=False,
+    ),
     "separate_outputs": Scenario(
         meaning="each output is requested alone", own_case=True, measurable=False, repeatable=False
     ),

@@ -88,6 +88,7 @@ class Verdict(StrEnum):
         Family.FAILED,
         "rightly computed at the precision that the EP chose, which leaves too few bits of the answer",
     )
+    WRONG_DEVICE = "wrong_device", Family.FAILED, "right answer, but on another device than the one asked for"
     UNCLEAN_EXIT = (
         "unclean_exit",
         Family.FAILED,

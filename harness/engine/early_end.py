@@ -51,6 +51,9 @@ MORE = 10
 DEVICE_LOST = "DeviceLost"
 """Error kind by which an agent reports that the device of its EP is lost."""
 
+PROCESS_DIED = "ProcessDied"
+"""Error kind by which an agent reports that another process of a scenario died: ``SIGABRT: where``."""
+
 _WORD = re.compile(r"\S+")
 _FILE_AND_LINE = re.compile(r"\S*\.(?:cc|cpp|cxx|c|cu|cuh|h|hpp|inl|mm|rs):\d+:?")
 _FUNCTION = re.compile(r"-(?=\s)|(?:\w+::)*(?:operator\(\)|[A-Z][a-z0-9]*(?:[A-Z][a-z0-9]*)+)(?=\s)")
@@ -152,6 +155,11 @@ def at_data_set(case: Case, number: int | None) -> str:
 
 
 def _raised(outcome: Raised, case: Case | None) -> Facts:
+    if outcome.kind == PROCESS_DIED:
+        cause, _, where = outcome.message.partition(": ")
+        reason = one_line(f"the process of the scenario died {where}: {cause}")
+        died = CellEnd(how="died", message=reason)
+        return Facts(phase=outcome.phase, cause=one_line(cause, 100), ended=died, scenario=outcome.scenario)
     text = f"{outcome.kind}: {outcome.message}"
     message = clean_error(text, case.model_path if case else None)
     lacks = lacking(text)

@@ -24,6 +24,9 @@ SCENARIO_SESSIONS = 32
 SCENARIO_RUNS = 32
 """Further runs of each data set in a scenario: in each of its sessions, while others are closed."""
 
+_ORDERS = 4
+"""Orders of steps of the scenario ``lifecycle``, one of them in rounds."""
+
 _TWICE = 2
 """Factor for an agent that reports before and after, or that runs everything again in a fresh process."""
 
@@ -88,6 +91,9 @@ def _asked(job: Mapping[str, Any]) -> tuple[int, int]:
     if count := settings.get("count"):
         sessions += count
         runs += count * (data_sets + 1)  # the last session runs the same number once more
+    if rounds := settings.get("rounds"):
+        sessions += rounds + _ORDERS
+        runs += rounds + _ORDERS
     if threads := settings.get("threads"):
         runs += 2 * threads * settings["runs"]  # of the given inputs and of others
     texts = 1

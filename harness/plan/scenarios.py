@@ -61,6 +61,14 @@ class Sessions(msgspec.Struct, frozen=True, kw_only=True):
     ] = MOST_S
 
 
+class Lifecycle(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the scenario ``lifecycle``."""
+
+    rounds: Annotated[
+        int, Meta(ge=2, le=1000, description="How often one process registers and unregisters the library.")
+    ] = 5
+
+
 class Generate(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the scenario ``generate``."""
 
@@ -98,6 +106,7 @@ class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
 
     concurrent: Annotated[Concurrent, Meta(description="Of the scenario `concurrent`.")] = Concurrent()
     sessions: Annotated[Sessions, Meta(description="Of the scenario `sessions`.")] = Sessions()
+    lifecycle: Annotated[Lifecycle, Meta(description="Of the scenario `lifecycle`.")] = Lifecycle()
     generate: Annotated[Generate, Meta(description="Of the scenario `generate`.")] = Generate()
 
     def settings(self, scenario: str, axes: Iterable[tuple[str, str]] = ()) -> dict[str, Any]:

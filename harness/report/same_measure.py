@@ -20,10 +20,15 @@ _BY_POLICY = frozenset({"mismatch", "nan_mismatch", "nondeterministic", "precisi
 _BY_GOLDEN = _BY_POLICY | {"shape_mismatch", "dtype_mismatch"}
 """Failures that another golden might remove."""
 
+_BY_DEVICE = frozenset({Verdict.WRONG_DEVICE.value})
+"""Failures that an older version, which did not ask, could not find."""
+
 _RIGHT = (Family.PASSED, Family.UNTESTED)
 _SHOWN_DIGITS = 8
 
 _UNKNOWN = "measure unknown: an older version did not record by which policy"
+
+_NOT_ASKED = "an older version did not ask on which device the inputs lie"
 
 _SHAPE = ("precision", "converted")
 """Settings of the policy that every record has."""
@@ -52,17 +57,19 @@ class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
         golden: The golden differs.
         policy: The policy differs.
         unknown: Why the policies cannot be compared.
+        device: One record knows no device, and the other has the verdict about it.
     """
 
     model: str = ""
     golden: str = ""
     policy: str = ""
     unknown: str = ""
+    device: str = ""
 
     @property
     def told(self) -> tuple[str, ...]:
         """Return the differences, in the order of ``PARTS``."""
-        return tuple(filter(None, (self.model, self.golden, self.policy)))
+        return tuple(filter(None, (self.model, self.golden, self.policy, self.device)))
 
     def explains(self, before: Verdict, after: Verdict) -> MeasurePart | None:
         """Return the part that may explain another verdict by itself; None if the cell has changed.
@@ -72,6 +79,8 @@ class MeasureChange(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.model:
             return "model"
+        if self.device and _turns(before, after, _BY_DEVICE):
+            return "policy"
         if self.golden and _turns(before, after, _BY_GOLDEN):
             return "golden"
         return "policy" if self.policy and _turns(before, after, _BY_POLICY) else None
@@ -115,6 +124,9 @@ def measure_change(old: Record, new: Record) -> MeasureChange:
     if not change.model and not (old.model_digest and new.model_digest):
         other = old.content and new.content and old.content != new.content
         change = msgspec.structs.replace(change, model="the model is another one" if other else "")
+    for one, other_one in ((old, new), (new, old)):
+        if one.verdict is Verdict.WRONG_DEVICE and other_one.device is None:
+            change = msgspec.structs.replace(change, device=_NOT_ASKED)
     if not change.unknown:
         return change
     settings = {name: (getattr(old, name), getattr(new, name)) for name in _SHAPE}

@@ -63,6 +63,12 @@ def facts(result: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def test_a_provider_that_is_no_library_has_no_life_of_its_own(serve: Serve) -> None:
+    result = serve(parse(ADD), WIDE, scenario="lifecycle", scenario_settings={"rounds": 5})
+    assert result["status"] == "unsupported"
+    assert result["message"] == "the provider is a part of onnxruntime, not a library that is registered"
+
+
 def test_binding_reports_where_values_lay(serve: Serve) -> None:
     found = facts(serve(parse(ADD), WIDE, scenario="io_binding"))
     assert (found["inputs_on"], found["outputs_on"]) == (["x: cpu"], ["y: cpu"])

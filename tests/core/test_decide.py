@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness.core.cell_end import CellEnd, OwnCpu
 from harness.core.decide import decide
+from harness.core.device_proof import DeviceProof
 from harness.core.facts import UNREPEATABLE, Facts, OtherCheck, Repeats
 from harness.core.judging import judging_of
 from harness.core.missing import SHIPPED_POLICIES, Need, missing
@@ -200,6 +201,12 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ran(placement=ON_CPU), Verdict.FALLBACK),
     (ran(placement=UNKNOWN), Verdict.FALLBACK),
     (ran(outputs=(BAD,), placement=UNKNOWN), Verdict.MISMATCH),
+    (
+        Facts(
+            golden="cpu", placement=ON_EP, outputs=(GOOD,), device=DeviceProof(asked="NPU", wrong="x lies")
+        ),
+        Verdict.WRONG_DEVICE,
+    ),
 ]
 
 
@@ -472,3 +479,15 @@ def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() 
     assert missing(passing, Policy(), every, by_usual=False) is None
     assert missing(ended("died"), Policy(), every) is Need.OWN_CPU
     assert missing(ended("unavailable"), Policy(), every) is None
+
+
+def test_a_right_answer_on_another_device_is_a_failure_of_its_own() -> None:
+    elsewhere = DeviceProof(asked="NPU 1 of Acme", judged=1, wrong="input 'x' lies in the memory of GPU 2")
+    facts = Facts(golden="cpu", placement=ON_EP, outputs=(GOOD,), device=elsewhere)
+    decision = decide(facts, Policy())
+    assert (decision.verdict, decision.verdict.family) == ("wrong_device", "failed")
+    assert decision.reason == "input 'x' lies in the memory of GPU 2; asked for: NPU 1 of Acme"
+    wrong = msgspec.structs.replace(facts, outputs=(BAD,))
+    assert decide(wrong, Policy()).verdict == "mismatch"  # which is worse
+    unproven = DeviceProof(asked="NPU 1 of Acme", judged=1, not_proven="nothing tells")
+    assert decide(msgspec.structs.replace(facts, device=unproven), Policy()).verdict == "pass"

@@ -224,6 +224,20 @@ def test_twenty_sessions_of_one_model_show_a_leak(name: str, step: float, told: 
     assert cell_leaks(series(name, 80 + step * np.arange(9))) == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "step", "told"),
+    [
+        ("round_rss_mib", 9.54, "about 9.54 MiB of host memory in each registration of the library"),
+        ("round_descriptors", 3.0, "about 3 descriptors in each registration of the library"),
+        ("round_libraries", 1.0, "about 1 loaded libraries in each registration of the library"),
+    ],
+)
+def test_each_registration_that_adds_something_shows_a_leak(name: str, step: float, told: str) -> None:
+    assert cell_leaks(series(name, 80 + step * np.arange(5))) == (told,)
+    assert cell_leaks(series(name, 80 + step * np.arange(3))) == ()  # too few rounds
+    assert cell_leaks(series(name, [80.0, 90.0, 91.0, 91.0, 92.0])) == ()  # not in each
+
+
 def test_a_series_of_some_points_is_that_of_all_sessions() -> None:
     (told,) = cell_leaks(series("rss_mib", 80 + 10.0 * np.arange(64), count=641))
     assert told == "about 0.984 MiB of host memory in each session"

@@ -23,6 +23,8 @@ SHOWN_BY = {
 """Place of a fault that one scenario alone shows -> the scenario."""
 BEFORE_SESSIONS = {"LOAD", "REGISTER", "DEVICES"}
 
+LIFE = {"REGISTRATION", "UNREGISTER"}
+"""Where faults act from the second registration on: the scenario ``lifecycle`` shows them."""
 COMPILED = {"CONTEXT", "LOAD_CONTEXT"}
 """Where faults of compiled models act: the scenario ``ep_context`` shows them."""
 
@@ -41,7 +43,7 @@ class Planted(NamedTuple):
     @property
     def chosen_by(self) -> Literal["graph", "option", "environment"]:
         """How a test switches it on: by the name of a model's graph where one process can show many."""
-        if self.place in BEFORE_SESSIONS:
+        if self.place in BEFORE_SESSIONS | LIFE:
             return "environment"
         by_graph = self.place in PROCESS_LIVES or self.told in {"error", "out_of_memory"}
         return "graph" if by_graph and self.place not in COMPILED else "option"

@@ -13,7 +13,7 @@ from harness.core.record import Record
 from harness.core.run_info import RunInfo
 from harness.core.verdict import Family
 from harness.report.read import read_run
-from tests.crooked_ep.faults import COMPILED, Planted, faults
+from tests.crooked_ep.faults import COMPILED, LIFE, Planted, faults
 from tests.crooked_ep.models import small_models, write_model
 from tests.kit import read_records
 
@@ -94,14 +94,15 @@ models = {{ folders = {json.dumps(FOLDERS)} }}
 scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
     yield from _target(library, "honest", "values")
     yield from _target(library, "by-graph", "values", options={"fault": "graph"})
-    axes = {"scenario": ["plain", "ep_context"]}
+    axes = {"scenario": ["plain", "ep_context", "lifecycle"]}
     yield from _target(library, "honest-npu", "compiled", device=NPU, axes=axes)
     chosen: dict[str, list[str]] = {"ends": [], "endless": [], "leaks": [], "compiled": [], "devices": []}
     for fault in faults():
         alone = {"timeouts_s": QUICK if fault.action == "hang" else LIMITS}
         if fault.chosen_by == "environment":
             variable = {"CROOKED_EP_FAULT": fault.name}
-            yield from _target(library, fault.name, "ends", env=variable, **alone)
+            axes = {"axes": {"scenario": ["lifecycle"]}} if fault.place in LIFE else {}
+            yield from _target(library, fault.name, "ends", env=variable, **alone, **axes)
         elif fault.told == "mark:inert":
             axes = {"option.precision": ["fp32", "fp16"]}
             yield from _target(library, fault.name, "precision", options={"fault": fault.name}, axes=axes)

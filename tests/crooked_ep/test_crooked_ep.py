@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.core.record import decode_record
+from harness.core.record import Record, decode_record
 from harness.core.verdict import Family
 from harness.corpus.suites import open_suite
 from tests.crooked_ep.build import build
@@ -104,6 +104,46 @@ def test_what_is_no_plugin_is_unavailable(tmp_path: Path, flag: str) -> None:
     for line in (out / "records.jsonl").read_bytes().splitlines():
         assert decode_record(line).verdict == "unavailable"
         assert "CreateEpFactories" in decode_record(line).reason or not flag
+
+
+def test_the_device_is_proven_by_its_memory(planted: PlantedRun) -> None:
+    for record in planted.records["honest-npu"]:
+        assert record.device is not None
+        assert (record.device.asked, record.device.not_proven) == ("NPU 1 of Crooked", "")
+    assert planted.worst("other_device").device is not None
+    told = "input 'a' lies in the memory crooked_npu 0 of vendor 0xc00c of NPU 1 of Crooked; asked for: CPU 0"
+    assert planted.worst("other_device").reason.startswith(told)
+
+
+def test_each_step_of_a_library_is_told(planted: PlantedRun) -> None:
+    in_rounds, left, twice, in_use = planted.worst("library_stays").scenario["steps"]
+    steps = "register, session, run, release, unregister"
+    assert in_rounds == f"in rounds: 5 x ({steps}), exit, exit code 0"
+    assert left == "left registered: register, session, run, release, exit, exit code 0"
+    assert twice == f"registered twice: register, register again, {steps[10:]}, exit, exit code 0"
+    assert in_use.startswith("unregistered in use: register, session, run, unregister")
+    assert planted.worst("library_stays").scenario["stays_loaded"] is True
+    assert all(record.scenario["stays_loaded"] is False for record in lives(planted, "honest-npu"))
+
+
+def lives(planted: PlantedRun, fault: str) -> list[Record]:
+    return [record for record in planted.records[fault] if record.axes.get("scenario") == "lifecycle"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "cause", "reason"),
+    [
+        ("crash_at_exit", "SIGSEGV", "the process of the scenario died at exit, in rounds: SIGSEGV"),
+        ("abort_at_unregister", "SIGABRT", "died at unregister of round 2, in rounds: SIGABRT"),
+        ("devices_released_early", "SIGSEGV", ", registered twice: SIGSEGV"),
+        ("second_registration_fails", "", "at register of round 2, in rounds: "),
+    ],
+)
+def test_the_step_that_fails_is_named(planted: PlantedRun, fault: str, cause: str, reason: str) -> None:
+    record = planted.worst(fault)
+    assert reason in record.reason
+    assert record.cause == cause
+    assert record.scenario["steps"]
 
 
 def test_what_a_crash_printed_names_its_end(planted: PlantedRun) -> None:

@@ -151,6 +151,20 @@ def test_a_lost_device_is_a_cause() -> None:
     assert (lost.cause, other.cause) == ("device_lost", "")
 
 
+def test_another_process_of_a_scenario_dies_as_its_own_would() -> None:
+    told = Raised(
+        phase=Phase.TEARDOWN,
+        kind="ProcessDied",
+        message="SIGABRT: at exit, in rounds",
+        scenario={"rounds": 5},
+    )
+    facts = ended(told)
+    assert (facts.cause, facts.scenario) == ("SIGABRT", {"rounds": 5})
+    decided = decide(facts, Policy())
+    assert decided.verdict == "crash"
+    assert decided.reason == "the process of the scenario died at exit, in rounds: SIGABRT"
+
+
 def test_what_another_model_says_too_is_not_said_twice() -> None:
     said = "no tiles left on any of the matrix units of this device " * 3
     facts = ended(Raised(kind="Fail", message=said, phase=Phase.RUN, sick=f"Fail: {said}"))

@@ -35,6 +35,7 @@ REMOTE = {**PLAIN, "model": {"digest": "", "files": [["m.onnx", 250, ""], ["w.bi
         ({"data_sets": [[]] * 10}, 10, 72),
         ({"repeat": {"runs": 100, "sessions": 3, "bit_equal": False}}, 16, 636),
         ({"scenario_settings": {"count": 20, "budget_s": 1}}, 50, 116),
+        ({"scenario_settings": {"rounds": 50}}, 118, 144),
         ({"scenario_settings": {"threads": 4, "runs": 25, "budget_s": 1}}, 10, 436),
         ({"scenario": "interleaved"}, 74, 100),
         ({"latency": {"warm_up": 10, "repeats": 100, "budget_s": 1}}, 10, 260),

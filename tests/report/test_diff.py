@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.core.device_proof import DeviceProof
 from harness.core.facts import Placement
 from harness.core.generation_figures import Generated, GenerationFigures
 from harness.core.latency import Latency
@@ -137,6 +138,16 @@ def test_limits_of_noise_are_a_measure() -> None:
     assert change.facts == (f"the tolerance changed: {limits}",)
     # An exact result has no noise whatever judges it: what is wrong now has regressed.
     (change,) = between([record("a")], [by_noise(failed, rms=4.0)]).changes
+    assert change.kind is CellChangeKind.REGRESSED
+
+
+def test_a_device_that_was_not_asked_for_before_is_no_regression() -> None:
+    proven = DeviceProof(asked="NPU 1 of Acme", judged=1)
+    wrong = record("a", Verdict.WRONG_DEVICE, device=msgspec.structs.replace(proven, wrong="input 'x' lies"))
+    (change,) = between([record("a")], [wrong]).changes
+    assert change.kind is CellChangeKind.OTHER_MEASURE
+    assert "an older version did not ask on which device the inputs lie" in change.facts
+    (change,) = between([record("a", device=proven)], [wrong]).changes
     assert change.kind is CellChangeKind.REGRESSED
 
 
