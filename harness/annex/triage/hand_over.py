@@ -60,7 +60,8 @@ def hand_over(
     limits = dict(allowed_distances(match.seen.record.outputs, expected, found))
     if signature.message == AT_OTHER_INPUTS:
         limits = dict(limits_for_others(match.seen.record.other))
-    inputs, further = subject.inputs, () if other is None else (other,)
+    inputs: NamedValues = subject.inputs
+    further: tuple[DataSet, ...] = () if other is None else (other,)
     model = ModelSource(content=subject.model, folder=subject.external)
     if signature.message == AT_FIRST_RUN and (played := played_sets(subject, check)) is not None:
         first, *rest = played.data_sets
