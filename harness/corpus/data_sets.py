@@ -162,10 +162,11 @@ def _decode(
         port = _port(ports, file.index, role)
         yield port.name, read_npy(content, port.type, budget)
     else:
-        port = _port(ports, file.index, role)
-        name, value = decode_named(content, port.type, file.folder, budget)
-        known = name in declared and declared[name].kind == port.type.kind
-        yield name if known else port.name, value
+        # Beyond the inputs that have to be fed are those with an initializer, which the file has to name.
+        kind = ports[file.index].type if file.index < len(ports) else ValueType(kind="tensor")
+        name, value = decode_named(content, kind, file.folder, budget)
+        known = name in declared and declared[name].kind == kind.kind
+        yield name if known else _port(ports, file.index, role).name, value
 
 
 def _port(ports: tuple[Port, ...], index: int, role: str) -> Port:

@@ -18,14 +18,14 @@ MEASURED_TEXTS = 32
 _PHASES = {"create": 8, "run": 32, "teardown": 8}
 """Further phases that any job may enter: a session for a profile, another one in a fresh process."""
 
-_ORDERS = 4
-"""Orders of steps of the scenario ``lifecycle``, one of them in rounds."""
-
 SCENARIO_SESSIONS = 32
 """Further sessions of a scenario: beside others, from memory, and in fresh processes."""
 
 SCENARIO_RUNS = 32
 """Further runs of each data set in a scenario: in each of its sessions, while others are closed."""
+
+_ORDERS = 4
+"""Orders of steps of the scenario ``lifecycle``, one of them in rounds."""
 
 _TWICE = 2
 """Factor for an agent that reports before and after, or that runs everything again in a fresh process."""

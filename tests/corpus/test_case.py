@@ -182,6 +182,19 @@ def test_a_missing_model_and_unsupported_inputs_are_model_errors(write_model: Ca
         load(unranked)
 
 
+def test_test_data_may_name_an_input_with_a_default(write_model: Callable[..., Path]) -> None:
+    path = write_model(graph=SUBTRACT)
+    model = onnx.load(path)
+    model.graph.initializer.append(numpy_helper.from_array(ones(2), "right"))
+    onnx.save(model, path)
+    folder = save_data(path.parent, input_0=ones(2))
+    (folder / "input_1.pb").write_bytes(numpy_helper.from_array(ones(2), "right").SerializeToString())
+    assert [name for name, _ in load(path).data_sets[0].inputs] == ["left", "right"]
+    (folder / "input_1.pb").write_bytes(numpy_helper.from_array(ones(2), "other").SerializeToString())
+    with pytest.raises(ModelError, match=r"input_1\.pb: the model has only 1 inputs"):
+        load(path)
+
+
 def test_broken_test_data_names_the_file(write_model: Callable[..., Path]) -> None:
     path = write_model(graph=SUBTRACT)
     folder = save_data(path.parent, input_0=ones(2))

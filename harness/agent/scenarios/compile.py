@@ -75,7 +75,7 @@ def play(job_run: JobRun) -> None:
         job_run.result["outputs"] = []
         return
     if not hasattr(ort, "ModelCompiler"):
-        reason = "onnxruntime %s has no ModelCompiler, 1.23 is the first"
+        reason = "onnxruntime %s has no ModelCompiler in Python"
         raise ApiMissingError(reason % clean(ort.__version__))
     job_run.create()
     furthest = Furthest(job_run, [job_run.run(inputs) for inputs in job_run.job["data_sets"]])
@@ -214,7 +214,9 @@ def _ask_compatibility(job_run: JobRun, path: str) -> None:
     target = job_run.target
     native: Any = getattr(getattr(target.ort, "capi", None), "_pybind_state", None)
     if not target.devices or not hasattr(native, "get_compatibility_info_from_model"):
-        job_run.facts["compatibility"] = "not known: for devices of a plugin, from onnxruntime 1.25 on"
+        job_run.facts["compatibility"] = (
+            "not known: this onnxruntime tells it for the devices of plugins alone, or not at all"
+        )
         return
     info = native.get_compatibility_info_from_model(path, target.chain[0])
     if not info:

@@ -10,6 +10,7 @@ from harness.annex.triage.bundle import BundleContents, ModelSource, PrecedingMo
 from harness.annex.triage.distance import distance
 from harness.annex.triage.failure_check import FailureCheck
 from harness.annex.triage.lab import CellAxes
+from harness.annex.triage.played_sets import limits_of_sets, played_sets
 from harness.annex.triage.session_use import usage_of
 from harness.annex.triage.signature import AT_FIRST_RUN, AT_OTHER_INPUTS
 from harness.annex.triage.study_request import Reproduced
@@ -59,18 +60,26 @@ def hand_over(
     limits = dict(allowed_distances(match.seen.record.outputs, expected, found))
     if signature.message == AT_OTHER_INPUTS:
         limits = dict(limits_for_others(match.seen.record.other))
+    inputs: NamedValues = subject.inputs
+    further: tuple[DataSet, ...] = () if other is None else (other,)
+    model = ModelSource(content=subject.model, folder=subject.external)
+    if signature.message == AT_FIRST_RUN and (played := played_sets(subject, check)) is not None:
+        first, *rest = played.data_sets
+        model = ModelSource(content=played.model)
+        inputs, expected, found, further = first.inputs, first.expected, (), tuple(rest)
+        limits = dict(limits_of_sets(match.seen.record.outputs, OF_ERROR))
     plugin = fingerprint.get("plugin")
     library = plugin.get("library") if isinstance(plugin, Mapping) else None
     write_bundle(
         folder,
         BundleContents(
             fault=fault,
-            model=ModelSource(content=subject.model, folder=subject.external),
-            inputs=subject.inputs,
+            model=model,
+            inputs=inputs,
             expected=expected,
             found=found,
             limits=limits,
-            further=() if other is None else (other,),
+            further=further,
             preceding=tuple(
                 PrecedingModel(model=ModelSource(content=one.model, folder=one.external), inputs=one.inputs)
                 for one in check.after

@@ -53,6 +53,15 @@ def id_of(model: onnx.ModelProto, signature: Signature = SIGNATURE, provider: st
     return fingerprint(reduced_of(model), signature, provider)
 
 
+def test_faults_of_one_operator_in_two_scenarios_have_two_ids() -> None:
+    ids = {
+        fingerprint(reduced_of(model_of()), SIGNATURE, "P", scenario=scenario)
+        for scenario in ("plain", "interleaved", "initializers")
+    }
+    assert len(ids) == 3
+    assert id_of(model_of()) in ids
+
+
 def test_nodes_tensors_and_guilt() -> None:
     found = reduced_of(model_of(), "last")
     assert [(node.name, node.op_type, node.guilty) for node in found.nodes] == [
