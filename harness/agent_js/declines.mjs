@@ -8,6 +8,7 @@ const SCENARIOS = {
   async_runs: 'the JavaScript API runs one session at a time, on one thread',
   separate_outputs: 'written for Python',
   dynamic_options: 'the JavaScript API sets no option of a provider in an open session',
+  graph_capture: 'written for Python',
   profiling: 'written for Python',
   terminate: 'the JavaScript API has no way to end a run that goes on',
   generate: 'the ways to generate text are written for Python',

@@ -140,6 +140,7 @@ def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
         if provider.delivers
         else "",
         "Unknown options": provider.unknown_options.replace("_", " "),
+        "Captures graphs": f"with {_code(f'{provider.graph_capture}=1')}" if provider.graph_capture else "",
         "Unknown dynamic options": provider.unknown_dynamic_options if provider.dynamic_options else "",
         "Booleans": spelled if any(option.type == "bool" for option in provider.options) else "",
         "Where it is missing": _plain(provider.advice),

@@ -8,8 +8,8 @@ import msgspec
 
 PLAIN = "plain"
 
-DYNAMIC_OPTIONS = "dynamic_options"
-"""The scenario whose settings are those of the provider in the catalogue."""
+DYNAMIC_OPTIONS, CAPTURE = "dynamic_options", "capture"
+"""Scenarios whose settings are those of the provider in the catalogue."""
 
 GENERATE = "generate"
 """The scenario whose records have ``generation``, and the suite of models for it."""
@@ -88,6 +88,12 @@ SCENARIOS: dict[str, Scenario] = {
         own_case=True,
         measurable=False,
         repeatable=False,
+    ),
+    CAPTURE: Scenario(
+        meaning="the work of a run is captured, and replayed with other values in the same buffers",
+        measurable=False,
+        repeatable=False,
+        module="graph_capture",
     ),
     "profiling": Scenario(
         meaning="two sessions side by side write a profile each", measurable=False, repeatable=False
