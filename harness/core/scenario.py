@@ -143,6 +143,11 @@ def agent_module(scenario: str) -> str:
     return scenario if module is None else module
 
 
+def played_by(module: str) -> str:
+    """Return the first scenario that a module of the agent plays; the plain one for the empty name."""
+    return next(name for name in SCENARIOS if agent_module(name) == module)
+
+
 ParameterValue = bool | int | float | str
 Observation = ParameterValue | tuple[ParameterValue, ...]
 Observations = dict[str, Observation]
