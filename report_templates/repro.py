@@ -27,7 +27,7 @@ from repro_scenarios import (
     weight_runs,
 )
 from repro_session import CPU, Target, run, start
-from repro_values import compare, feeds, read
+from repro_values import Tensor, compare, feeds, read
 
 GONE, THERE, CANNOT = 0, 1, 2
 CROSS_TALK = 0.05  # distance of a result among others from that alone, beyond what rounding explains
@@ -357,8 +357,60 @@ def lies_in(start, end, whole):
     return whole["ts"] - slack <= start and end <= whole["ts"] + whole["dur"] + slack
 
 
+def captured_runs(ort, held, target, sets):
+    """Capture a graph of each data set, and replay it, also with other values in the same buffers."""
+    if not target.graph_capture:
+        for number, (inputs, _) in enumerate(sets):
+            yield "a run", number, run(ort, held[0], inputs)
+        return
+    option, device = target.graph_capture
+    plain, names = held[0], [port.name for port in held[0].get_outputs()]
+    target.options[option] = "1"
+    held[0] = target.session("model.onnx")
+    for number, (inputs, _) in enumerate(sets):
+        fed = {name: feeds(value, ort) for name, value in inputs.items()}
+        other = {name: faded(value) for name, value in fed.items()}
+        given, expected = plain.run(names, fed), plain.run(names, other)
+        buffers = {name: ort.OrtValue.ortvalue_from_numpy(value, device, 0) for name, value in fed.items()}
+        binding, options = held[0].io_binding(), ort.RunOptions()
+        options.add_run_config_entry("gpu_graph_id", str(number + 1))
+        for name, value in buffers.items():
+            binding.bind_ortvalue_input(name, value)
+        for name, value in zip(names, given):
+            shape = list(value.shape)
+            place = ort.OrtValue.ortvalue_from_shape_and_type(shape, value.dtype.type, device, 0)
+            binding.bind_ortvalue_output(name, place)
+        for values, label in ((fed, "captured"), (other, "other values"), (fed, "given values again")):
+            for name, value in values.items():
+                buffers[name].update_inplace(np.ascontiguousarray(value))
+            for _ in range(3):
+                held[0].run_with_iobinding(binding, options)
+                binding.synchronize_outputs()
+            found = binding.copy_outputs_to_cpu()
+            if values is fed:
+                yield label, number, dict(zip(names, map(tensor, found)))
+                continue
+            for name, right, value in zip(names, expected, found):
+                if any(wrong for wrong, _ in compare(name, tensor(right), tensor(value), CROSS_TALK)):
+                    raise RuntimeError(
+                        f"ReplayError: with other values in its buffers, a replay is off in {name} "
+                        "by more than a twentieth of the largest value"
+                    )
+
+
+def tensor(array):
+    """Return an array as values are compared."""
+    return Tensor(str(array.dtype), array.shape, np.ascontiguousarray(array).tobytes())
+
+
+def faded(value):
+    """Return other values of the same shape."""
+    return value * value.dtype.type(0.875) if value.dtype.kind == "f" and value.ndim > 1 else value
+
+
 OTHER_RUNS = {
     "lifecycle": lifecycle_runs,
+    "capture": captured_runs,
     "profiling": profiled_runs,
     "terminate": cut_runs,
     "dynamic_options": option_runs,

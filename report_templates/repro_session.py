@@ -39,6 +39,7 @@ class Target:
         self.profiles = version < (1, 27) or self.axes["scenario"] == "ort_format"
         self.fallback = {"enable_fallback": 0} if version >= (1, 23) else {}
         self.folder = tempfile.mkdtemp()
+        self.graph_capture = manifest.get("graph_capture", [])  # option and device
         self.dynamic_options = manifest.get("dynamic_options", [])
         self.fixed = {}  # symbolic dimension -> its size
         print("onnxruntime {}, {}, options {}".format(ort.__version__, " > ".join(self.chain), self.options))

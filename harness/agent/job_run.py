@@ -48,6 +48,8 @@ class JobRun:
         """Path or bytes of the model; a scenario may replace it by another form of the model."""
         self.adjust: Callable[[Any], None] = lambda _: None
         """Changes the session options; a scenario may set it."""
+        self.options: dict[str, str] | None = None
+        """Provider options in place of the target's; a scenario may set them."""
         self.session: Any = None
         """The session that is judged; the agent closes it after the result."""
         self.runner: Any = None
@@ -75,7 +77,7 @@ class JobRun:
             if profile is not None:
                 profile.begin(settings)
 
-        return self.target.session(self.model, self.job, adjust=adjust)
+        return self.target.session(self.model, self.job, self.options, adjust=adjust)
 
     def create(self) -> None:
         """Create the session that is judged."""

@@ -10,6 +10,7 @@ const SCENARIOS = {
   lifecycle: 'the JavaScript API registers no libraries',
   separate_outputs: 'written for Python',
   dynamic_options: 'the JavaScript API sets no option of a provider in an open session',
+  graph_capture: 'written for Python',
   profiling: 'written for Python',
   terminate: 'the JavaScript API has no way to end a run that goes on',
   buffers: 'the JavaScript agent binds no buffers of its own',

@@ -134,6 +134,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         also_booleans: Other spellings of booleans, besides these two and their capitalised and lower-case
             forms.
         options: Every provider option.
+        graph_capture: The option that makes it capture and replay graphs if it is 1; empty if there is none.
         dynamic_options: Options that change while a session is open.
         unknown_dynamic_options: Treatment of an unknown one of these.
         variables: Environment variables that a bundle may set; it may set no others.
@@ -172,6 +173,7 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     options: Annotated[tuple[Option, ...], msgspec.Meta(description="[[option]]")] = msgspec.field(
         default=(), name="option"
     )
+    graph_capture: str = ""
     dynamic_options: tuple[DynamicOption, ...] = msgspec.field(default=(), name="dynamic_option")
     unknown_dynamic_options: Literal["refused", "ignored", "unconfirmed"] = "unconfirmed"
     variables: tuple[Variable, ...] = msgspec.field(default=(), name="variable")

@@ -57,7 +57,7 @@ def _section(provider: Provider) -> Iterator[str]:
     if provider.dynamic_options:
         yield from ("", f"### Dynamic options of {_plain(provider.name)}", "")
         yield from ("`set_ep_dynamic_options` changes them while a session is open.", "")
-        columns = ("option", "takes", "devices", "meaning", "sources")
+        heads = ("option", "takes", "devices", "meaning", "sources")
         dynamic = (
             (
                 _code(one.key),
@@ -68,7 +68,7 @@ def _section(provider: Provider) -> Iterator[str]:
             )
             for one in provider.dynamic_options
         )
-        yield from _table(columns, dynamic)
+        yield from _table(heads, dynamic)
     if provider.variables:
         yield from ("", f"### Variables of {_plain(provider.name)}", "")
         yield from (
@@ -140,6 +140,7 @@ def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
         if provider.delivers
         else "",
         "Unknown options": provider.unknown_options.replace("_", " "),
+        "Captures graphs": f"with {_code(f'{provider.graph_capture}=1')}" if provider.graph_capture else "",
         "Unknown dynamic options": provider.unknown_dynamic_options if provider.dynamic_options else "",
         "Booleans": spelled if any(option.type == "bool" for option in provider.options) else "",
         "Where it is missing": _plain(provider.advice),

@@ -8,8 +8,8 @@ import msgspec
 
 PLAIN = "plain"
 
-DYNAMIC_OPTIONS = "dynamic_options"
-"""The scenario whose settings are those of the provider in the catalogue."""
+DYNAMIC_OPTIONS, CAPTURE = "dynamic_options", "capture"
+"""Scenarios whose settings are those of the provider in the catalogue."""
 
 PACKAGE_SCENARIO = "package"
 """The scenario in which a runtime selects a variant of a component; in others, a variant itself runs."""
@@ -124,6 +124,13 @@ SCENARIOS: dict[str, Scenario] = {
         measurable=False,
         repeatable=False,
     ),
+    CAPTURE: Scenario(
+        surface="graph capture and replay",
+        meaning="the work of a run is captured, and replayed with other values in the same buffers",
+        measurable=False,
+        repeatable=False,
+        module="graph_capture",
+    ),
     "profiling": Scenario(
         surface="enable_profiling",
         meaning="two sessions side by side write a profile each",
@@ -229,6 +236,11 @@ def agent_module(scenario: str) -> str:
     """Return the name of the module that plays a scenario in the agent; empty if it runs plainly."""
     module = SCENARIOS[scenario].module
     return scenario if module is None else module
+
+
+def played_by(module: str) -> str:
+    """Return the first scenario that a module of the agent plays; the plain one for the empty name."""
+    return next(name for name in SCENARIOS if agent_module(name) == module)
 
 
 ParameterValue = bool | int | float | str

@@ -8,9 +8,9 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.core.run_work import OTHER_INPUTS, SECOND_RUN, WORK_LIMIT, Unchecked, runs_of, too_much
-from harness.core.scenario import DYNAMIC_OPTIONS, GENERATE, PLAIN, SCENARIOS
+from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.case import Case
-from harness.engine.open_session_options import settings_of_dynamic_options
+from harness.engine.open_session_options import PROVIDER_SETTINGS
 from harness.engine.task import HOME, Question, QuestionKind
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import RepeatSettings
@@ -58,8 +58,8 @@ def further_of_cell(plan: Plan, cell: Cell, case: Case) -> Further:
     """
     scenario = cell.axis("scenario")
     settings = plan.matrix.scenarios.settings(scenario, cell.axes)
-    if scenario == DYNAMIC_OPTIONS:
-        settings = settings_of_dynamic_options(plan.target(cell.target))
+    if scenario in PROVIDER_SETTINGS:
+        settings = PROVIDER_SETTINGS[scenario](plan.target(cell.target))
     has_others = has_other_inputs(case, scenario)
     if (wanted := plan.repeat(cell)) is not None:
         again = wanted.runs > 1 or wanted.sessions > 1

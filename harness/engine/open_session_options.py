@@ -1,9 +1,11 @@
-"""What the scenario ``dynamic_options`` sets on a target: what the catalogue documents of its provider."""
+"""Settings of scenarios that follow from a target: what the catalogue documents of its provider."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.catalog.catalog import find_provider
 from harness.catalog.option import DynamicOption
+from harness.core.scenario import CAPTURE, DYNAMIC_OPTIONS
 from harness.plan.target import Target
 
 _GENERAL = (("ep.dynamic.workload_type", ("Default", "Efficient")),)
@@ -36,3 +38,24 @@ def _has(target: Target, option: DynamicOption) -> bool:
         if value
     }
     return not option.devices or not named.isdisjoint(option.devices)
+
+
+def settings_of_capture(target: Target) -> dict[str, Any]:
+    """Return the option that makes the provider capture graphs; none if the catalogue has no such."""
+    found = graph_capture_of(target)
+    return {"option": [found[0], "1"]} if found else {}
+
+
+def graph_capture_of(target: Target) -> tuple[str, ...]:
+    """Return the option with which a target captures graphs, and where values are bound; empty for none."""
+    provider = find_provider(target.provider[0])
+    if provider is None or not provider.graph_capture:
+        return ()
+    return provider.graph_capture, provider.binding_device or "cpu"
+
+
+PROVIDER_SETTINGS: Mapping[str, Callable[[Target], dict[str, Any]]] = {
+    CAPTURE: settings_of_capture,
+    DYNAMIC_OPTIONS: settings_of_dynamic_options,
+}
+"""Scenario -> the function that gives its settings on a target."""

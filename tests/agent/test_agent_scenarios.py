@@ -323,9 +323,7 @@ def test_a_run_that_is_told_to_end_ends(serve: Serve) -> None:
     assert np.array_equal(
         array_of(from_wire(result["outputs"][0][0])), np.maximum(WIDE["x"].array, 0) - WIDE["x"].array
     )
-    import onnxruntime
-
-    if hasattr(onnxruntime.SessionOptions, "set_load_cancellation_flag"):
+    if hasattr(pytest.importorskip("onnxruntime").SessionOptions, "set_load_cancellation_flag"):
         assert found["load"] == "cancelled"
 
 
@@ -477,3 +475,48 @@ ort.InferenceSession.end_profiling = end_profiling
     assert (found["runs"], found["kernel_events"]) == ([2, 3], [0, 0])
     assert found["node_events"][0] * 3 == found["node_events"][1] * 2 > 0
     assert found["equal_to_unprofiled"] is True
+
+
+CAPTURING = {"option": ["captures", "1"]}
+REPLAYS = {
+    "other inputs": ("key in seen", "with other values in its buffers"),
+    "another capture": ("key == '2' and '1' in seen", "beside another capture"),
+}
+"""What is replayed wrongly -> when a replay leaves the outputs as they are, and words of the message."""
+
+
+@pytest.mark.parametrize("wrong", [None, *REPLAYS])
+def test_replays_follow_what_is_bound(
+    start_agent: Callable[..., Serve], tmp_path: Path, wrong: str | None
+) -> None:
+    """The CPU provider captures nothing, and each of its runs follows the buffers."""
+    when, words = REPLAYS[wrong] if wrong else ("False", "")
+    customized = f"""import onnxruntime as ort
+right = ort.InferenceSession.run_with_iobinding
+seen = set()
+def replay(self, binding, options=None):
+    key = options.get_run_config_entry("gpu_graph_id")
+    if not ({when}):
+        right(self, binding, options)
+    seen.add(key)
+ort.InferenceSession.run_with_iobinding = replay
+"""
+    (tmp_path / "sitecustomize.py").write_text(customized, encoding="utf-8")
+    serve = start_agent(env={"PYTHONPATH": str(tmp_path)})
+    result = serve(parse(ADD), WIDE, scenario="graph_capture", scenario_settings=CAPTURING)
+    if wrong is not None:
+        assert (result["status"], result["kind"]) == ("error", "ReplayError"), result
+        assert words in result["message"]
+        return
+    found = facts(result)
+    assert (found["option"], found["captures"], found["equal_to_plain"]) == ("captures=1", 1, True)
+    x = array_of(WIDE["x"])
+    assert np.array_equal(array_of(from_wire(result["outputs"][0][0])), np.maximum(x, 0) - x)
+
+
+def test_who_captures_no_graphs_says_so(serve: Serve) -> None:
+    result = serve(parse(ADD), WIDE, scenario="graph_capture", scenario_settings={})
+    assert (result["status"], result["message"]) == (
+        "unsupported",
+        "no option of this provider captures graphs",
+    )

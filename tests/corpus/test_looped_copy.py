@@ -36,9 +36,8 @@ def case_of(folder: Path, text: str) -> Case:
 
 
 def run(path: Path, feeds: dict[str, Any]) -> Any:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     return dict(zip([one.name for one in session.get_outputs()], session.run(None, feeds), strict=True))
 
 

@@ -2,7 +2,12 @@
 
 import pytest
 
-from harness.engine.open_session_options import dynamic_options_of, settings_of_dynamic_options
+from harness.engine.open_session_options import (
+    dynamic_options_of,
+    graph_capture_of,
+    settings_of_capture,
+    settings_of_dynamic_options,
+)
 from harness.plan.target import Target
 
 
@@ -35,3 +40,17 @@ def test_only_what_is_documented_can_be_refused_wrongly() -> None:
     known = settings_of_dynamic_options(target("QNNExecutionProvider"))
     assert (known["documented"], known["unknown"]) == (True, "refused")
     assert known["options"][0] == ["ep.dynamic.workload_type", ["Default", "Efficient"]]
+
+
+@pytest.mark.parametrize(
+    ("provider", "found"),
+    [
+        ("CUDAExecutionProvider", ("enable_cuda_graph", "cuda")),
+        ("WebGpuExecutionProvider", ("enableGraphCapture", "webgpu")),
+        ("CPUExecutionProvider", ()),
+        ("SomeExecutionProvider", ()),
+    ],
+)
+def test_the_option_that_captures_graphs(provider: str, found: tuple[str, ...]) -> None:
+    assert graph_capture_of(target(provider)) == found
+    assert settings_of_capture(target(provider)) == ({"option": [found[0], "1"]} if found else {})

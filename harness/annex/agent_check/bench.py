@@ -14,7 +14,7 @@ from harness.agent.target_errors import NoRoomError
 from harness.annex.agent_check.dialogue import PLAIN_OPENING, Dialogue, Opening
 from harness.annex.agent_check.early_ends import FaultError, NotDoneError
 from harness.annex.agent_check.models import MODELS, model
-from harness.core.scenario import GENERATE
+from harness.core.scenario import GENERATE, played_by
 from harness.core.value import NamedValues, Tensor, Value, tensor
 from harness.engine.connection import Greeting
 from harness.engine.mapped_tensors import Tensors
@@ -285,7 +285,7 @@ class Bench:
             data_sets=data_sets, outputs=tuple(result.names or ()), plays=scenario == GENERATE
         )
         try:
-            outcome = from_result(result, self.tensors, scenario or "plain", asked)
+            outcome = from_result(result, self.tensors, played_by(scenario), asked)
         except ProtocolError as error:
             raise FaultError("value" if "malformed" in str(error) else "form", str(error)) from error
         return outcome if isinstance(outcome, Ran) else None

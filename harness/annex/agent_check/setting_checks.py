@@ -11,7 +11,7 @@ from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.early_ends import FaultError
 from harness.annex.agent_check.generate_check import plays_text
 from harness.annex.agent_check.jobs import X, Y, negate
-from harness.core.scenario import DYNAMIC_OPTIONS, GENERATE, SCENARIOS, agent_module
+from harness.core.scenario import CAPTURE, DYNAMIC_OPTIONS, GENERATE, SCENARIOS, agent_module
 from harness.core.value import tensor
 from harness.corpus.looped_copy import ITERATIONS
 from harness.engine.messages import Completed, Failed, ScenarioRefused
@@ -92,11 +92,12 @@ def _unknown_scenario(bench: Bench) -> None:
 
 
 _OWN_SETTINGS: dict[str, dict[str, Any]] = {
+    CAPTURE: {"option": ["ep_harness_captures", "1"]},
     DYNAMIC_OPTIONS: {
         "options": [["ep.dynamic.workload_type", ["Default", "Efficient"]]],
         "documented": False,
         "unknown": "unconfirmed",
-    }
+    },
 }
 """Scenario -> settings that follow from the target; the CPU EP takes any option of this kind."""
 

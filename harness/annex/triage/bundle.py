@@ -33,13 +33,13 @@ from harness.annex.triage.scrub import Scrubber
 from harness.core.cell import AXIS_DEFAULTS
 from harness.core.errors import UsageError
 from harness.core.fault import Fault
-from harness.core.scenario import DYNAMIC_OPTIONS
+from harness.core.scenario import CAPTURE, DYNAMIC_OPTIONS
 from harness.core.structure import OPTION
 from harness.core.verdict import Family, Verdict
 from harness.core.writing import writing
 from harness.corpus.data_sets import DataSet
 from harness.data_files import data_root
-from harness.engine.open_session_options import dynamic_options_of
+from harness.engine.open_session_options import dynamic_options_of, graph_capture_of
 from harness.plan.tolerance_entry import ToleranceEntry
 
 __all__ = ["BundleContents", "ModelSource", "PrecedingModel", "write_bundle"]
@@ -166,6 +166,7 @@ def _manifest(
         time_limit_s=contents.time_limit_s,
         data_sets=sets,
         preceding=preceding,
+        graph_capture=graph_capture_of(contents.target) if axes["scenario"] == CAPTURE else (),
         dynamic_options=(dynamic_options_of(contents.target) if axes["scenario"] == DYNAMIC_OPTIONS else ()),
         found=found,
         files={},

@@ -209,6 +209,7 @@ class BundleManifest(msgspec.Struct, frozen=True, kw_only=True):
         time_limit_s: Seconds after which a trial counts as hung.
         data_sets: Data sets that run one after another in one session; then the first one runs again.
         preceding: Models that run before in the same process.
+        graph_capture: Option with which graphs are captured, and the device of bound values; empty for none.
         dynamic_options: Keys of the scenario ``dynamic_options`` with their values, the default first.
         found: Wrong outputs as they were found.
         files: All files except this one.
@@ -226,6 +227,7 @@ class BundleManifest(msgspec.Struct, frozen=True, kw_only=True):
     time_limit_s: Annotated[float, Meta(gt=0, le=86400)] = 600.0
     data_sets: Annotated[tuple[BundledSet, ...], Meta(min_length=1, max_length=1000)]
     preceding: Annotated[tuple[BundledModel, ...], Meta(max_length=1000)] = ()
+    graph_capture: tuple[str, ...] = ()
     dynamic_options: tuple[tuple[str, tuple[str, ...]], ...] = ()
     found: tuple[BundledValue, ...] = ()
     files: Annotated[dict[FilePath, FileEntry], Meta(max_length=20_000)]
