@@ -153,6 +153,8 @@ def at_data_set(case: Case, number: int | None) -> str:
 
 def _raised(outcome: Raised, case: Case | None) -> Facts:
     text = f"{outcome.kind}: {outcome.message}"
+    if case is not None and case.package is not None:
+        text = text.replace(f"{case.package.root}/", "")
     message = clean_error(text, case.model_path if case else None)
     lacks = lacking(text)
     if says_little(message) and (printed := _printed_cause(outcome.printed, message)):

@@ -9,9 +9,9 @@ from pathlib import Path, PurePosixPath
 
 import msgspec
 
-from harness.annex.pack.command_pack_screen import check_json, check_screen
 from harness.annex.pack.checking import PackageCheck, check_package
 from harness.annex.pack.choosing import choose
+from harness.annex.pack.command_pack_screen import check_json, check_screen
 from harness.annex.pack.compiling import compiled_variants
 from harness.annex.pack.package_files import PackedModel, write_package
 from harness.annex.pack.proof import Proof, prove

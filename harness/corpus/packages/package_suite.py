@@ -26,7 +26,7 @@ from harness.corpus.suite import Suite, suites_cache
 COMPILED = "EPContext"
 """The operator in every model that an execution provider has compiled."""
 
-_INTEGERS = re.compile(r"Quantize|^QLinear|^QGemm|^QAttention|^MatMulInteger|NBits|Bnb4")
+_INTEGERS = re.compile(r"[Qq]uantize|^QLinear|^QGemm|^QAttention|^MatMulInteger|NBits|Bnb4")
 """Operators by which a model computes in integers although its other values are floats."""
 
 _FOUR_BITS = re.compile(r"NBits|Bnb4")
