@@ -2,7 +2,6 @@
 
 import msgspec
 
-
 ANSWER_WORDS = {
     "EP_SUPPORTED_OPTIMAL": "optimal",
     "EP_SUPPORTED_PREFER_RECOMPILATION": "should be compiled again",
