@@ -9,7 +9,7 @@ from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.early_ends import FaultError
 from harness.annex.agent_check.generate_check import plays_text
 from harness.annex.agent_check.jobs import X, negate
-from harness.core.scenario import GENERATE, SCENARIOS, agent_module
+from harness.core.scenario import GENERATE, PACKAGE_SCENARIO, SCENARIOS, agent_module
 from harness.engine.messages import Completed, Failed, ScenarioRefused
 from harness.plan.scenarios import Scenarios
 
@@ -101,6 +101,8 @@ def _scenario(name: str) -> Callable[[Bench], None]:
 
 
 for scenario in SCENARIOS:
+    if scenario == PACKAGE_SCENARIO:  # no agent has to read a package
+        continue
     SCENARIO.add(f"scenario {scenario}", plays_text if scenario == GENERATE else _scenario(scenario))
 
 
