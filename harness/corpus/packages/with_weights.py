@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.packages.confined_path import leads_out
 
 WEIGHTS_OPTION = "session.model_external_initializers_file_folder_path"
 
@@ -23,8 +24,11 @@ def with_weights(model: Path, weights: Path) -> Path:
         UsageError: The cache cannot be written.
         OSError: The model or the folder cannot be read.
     """
+    inside = os.path.realpath(weights)
     files = {
-        path.relative_to(weights).as_posix(): path for path in sorted(weights.rglob("*")) if path.is_file()
+        path.relative_to(weights).as_posix(): path
+        for path in sorted(weights.rglob("*"))
+        if path.is_file() and not leads_out(inside, path)
     }
     files[model.name] = model
     states = [(name, str(path), path.stat().st_size, path.stat().st_mtime_ns) for name, path in files.items()]
