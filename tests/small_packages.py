@@ -17,7 +17,7 @@ _SHAPES = ((32, 64), (64, 64), (64, 10))
 def classifier(*, levels: int = 0, scale: float = 1.0) -> onnx.ModelProto:
     """Return a model of a sum and three products, in float32 unless weights are quantized.
 
-    They have so many ``levels`` on each side of 0. ``scale`` changes the last weight, and so the model.
+    They have so many ``levels`` on each side of 0. ``scale`` changes the last weight, for another model.
     """
     draw = np.random.default_rng(0)
     bias = (draw.normal(size=32) / 64).astype(np.float32)

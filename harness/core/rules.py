@@ -17,6 +17,7 @@ from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, judgin
 from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
 from harness.core.placement_verdict import verdict_by_placement
 from harness.core.scenario import Observations
+from harness.core.variant_use import ANSWER_WORDS
 from harness.core.verdict import Phase, Verdict
 
 FOR_OTHER_INPUTS = "for other inputs in the same session"
@@ -371,21 +372,14 @@ def _answers(facts: Observations) -> str:
     if not isinstance(names, tuple) or not isinstance(answers, tuple):
         return "its variants are unknown"
     words = (
-        f"{name}: {_ANSWERS.get(str(answer), answer)}" for name, answer in zip(names, answers, strict=False)
+        f"{name}: {ANSWER_WORDS.get(str(answer), answer)}"
+        for name, answer in zip(names, answers, strict=False)
     )
     return "; ".join(words) or "it has no variants"
 
 
 _NOTHING_MATCHES = "No suitable model variant"
 """What onnxruntime raises where no variant matches."""
-
-_ANSWERS = {
-    "EP_SUPPORTED_OPTIMAL": "optimal",
-    "EP_SUPPORTED_PREFER_RECOMPILATION": "should be compiled again",
-    "EP_NOT_APPLICABLE": "matches",
-    "EP_UNSUPPORTED": "refused by the EP",
-}
-"""Answer of an EP about a variant -> words."""
 
 
 def _ended(judging: Judging, how: str, verdict: Verdict) -> Ruling | None:

@@ -2,6 +2,14 @@
 
 import msgspec
 
+ANSWER_WORDS = {
+    "EP_SUPPORTED_OPTIMAL": "optimal",
+    "EP_SUPPORTED_PREFER_RECOMPILATION": "should be compiled again",
+    "EP_NOT_APPLICABLE": "matches",
+    "EP_UNSUPPORTED": "refused by the EP",
+}
+"""Answer of an EP about a variant's compatibility string -> words."""
+
 
 class VariantUse(msgspec.Struct, frozen=True, kw_only=True):
     """How one model of a package is used.

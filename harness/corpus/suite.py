@@ -53,6 +53,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
         package: The package that it is; None for any other suite.
         files: Model -> its file, for the variants of a package.
         uses: Model -> how it is used, for a package.
+        placed: Returns the file of a variant, beside its weights if they lie in another folder.
         siblings: Returns the model of the package whose golden a model has; empty if it has its own.
         computes: Returns the precision that a variant computes in; empty if it cannot be read.
     """
@@ -70,6 +71,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     package: ModelPackage | None = None
     files: Mapping[str, Path] = {}
     uses: Mapping[str, VariantUse] = {}
+    placed: Callable[[str], Path] = Path
     siblings: Callable[[str], str] = _none
     computes: Callable[[str], str] = _none
 
@@ -94,7 +96,11 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
             except UsageError as error:
                 raise ModelError(self.root / model / "model.onnx", error.problems[0].what) from error
         if self.package is not None:
-            return self.files[model if model in self.files else self.siblings(model)]
+            name = model if model in self.files else self.siblings(model)
+            try:
+                return self.placed(name)
+            except (OSError, UsageError) as error:
+                raise ModelError(self.files[name], one_line(error)) from error
         inside = f"{model}/model.onnx" if self.kind == "built_in" else model
         return self.root / inside
 

@@ -161,6 +161,8 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         died = CellEnd(how="died", message=reason)
         return Facts(phase=outcome.phase, cause=one_line(cause, 100), ended=died, scenario=outcome.scenario)
     text = f"{outcome.kind}: {outcome.message}"
+    if case is not None and case.package is not None:
+        text = text.replace(f"{case.package.root}/", "")
     message = clean_error(text, case.model_path if case else None)
     lacks = lacking(text)
     if says_little(message) and (printed := _printed_cause(outcome.printed, message)):

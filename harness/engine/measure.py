@@ -37,6 +37,9 @@ from harness.engine.output_kinds import draws, output_kinds_of
 from harness.engine.reference_check import check_references
 from harness.golden.golden_answer import Golden
 
+_COMPILED = "EPContext"
+_ADD_SOURCE = "put the model that it was made of beside it, as a variant for CPUExecutionProvider"
+
 
 def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: CellRule, provider: str) -> Facts:
     """Return the facts of a cell."""
@@ -135,7 +138,10 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Cel
         answers = expected
         facts = msgspec.structs.replace(facts, golden="expected", dispute=golden.disputed)
     else:
-        return msgspec.structs.replace(facts, no_golden=f"the CPU EP gives no golden: {golden.message}")
+        told = f"the CPU EP gives no golden: {golden.message}"
+        if _COMPILED in case.facts.op_types:
+            told = f"it is compiled, and no other variant is here to compare with: {_ADD_SOURCE}"
+        return msgspec.structs.replace(facts, no_golden=told)
     policy = rule.policy
     kinds = _kinds(case, answers, evidence, rule)
     noise = noises(evidence)

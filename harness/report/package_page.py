@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.record import Record
 from harness.core.scenario import PACKAGE_SCENARIO, PLAIN
+from harness.core.variant_use import ANSWER_WORDS
 from harness.core.verdict import Family, Verdict
 from harness.report.view import Report
 
@@ -111,7 +112,7 @@ def _cell(name: str, selection: Record, alone: Record | None) -> VariantCell:
     return VariantCell(
         verdict=None if alone is None else alone.verdict,
         chosen=selection.scenario.get("chosen") == name,
-        answer=answers.get(name, ""),
+        answer=ANSWER_WORDS.get(answers.get(name, ""), answers.get(name, "")),
         create=_ms(timings.get("create")),
         first_run=_ms(timings.get("first_run")),
     )

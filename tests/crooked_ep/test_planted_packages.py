@@ -1,4 +1,4 @@
-"""Twenty packages with one fault each, and honest ones: each fault has its word, honest packages have none.
+"""Packages with one fault each, some twenty, and honest ones: each fault has its word, honest ones none.
 
 Faults of a provider are those of the crooked EP; the others lie in the files.
 """
@@ -78,6 +78,13 @@ def _cpu(*, right_last: bool = True, **models: onnx.ModelProto) -> Callable[[Pat
     return make
 
 
+def _alone(root: Path, contexts: Contexts) -> None:
+    body = {"ep": CROOKED, "compatibility_string": FRESH, "ort": {"model_file": CONTEXT}}
+    write_package(root, {"npu": classifier()}, npu=body)
+    (root / "npu" / "model.onnx").unlink()
+    shutil.copyfile(contexts.fresh, root / "npu" / CONTEXT)
+
+
 def _swapped(root: Path, _: Contexts) -> None:
     body = {"npu": {"ep": CROOKED}}
     write_package(root, {"cpu": classifier(), "npu": classifier()}, **body)
@@ -148,6 +155,13 @@ PLANTED = (
         _compiled("fresh", FRESH, "error_in_context"),
         Verdict.STALE_VARIANT,
         reason="cannot load",
+    ),
+    Planted(
+        "compiled_alone",
+        _alone,
+        Verdict.NO_GOLDEN,
+        cell="main/npu",
+        reason="put the model that it was made of beside it",
     ),
     Planted("other_context", _compiled("other", FRESH), Verdict.MISMATCH, cell="main/npu"),
 )

@@ -1,12 +1,15 @@
 """Runs of model packages: variants held against each other, and what a runtime selects."""
 
+import json
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
+from harness.corpus.packages.asset_digest import asset_address, asset_folder
 from tests.kit import records_of, run_matrix
 from tests.small_packages import CPU, classifier, write_manifest, write_package
 
@@ -96,6 +99,36 @@ def test_a_variant_with_other_inputs_is_no_sibling(tmp_path: Path) -> None:
     found = {record.model: record for record in records_of(run_matrix(tmp_path, matrix))}
     assert found["main/one"].verdict is Verdict.PASS
     assert "it has the inputs pixels, and main/one has x" in found["main/two"].reason
+
+
+def test_weights_may_lie_in_a_shared_folder(tmp_path: Path) -> None:
+    root = write_package(tmp_path / "p", {"one": classifier(), "two": classifier(levels=127)})
+    (root / "weights").mkdir()
+    onnx.save(
+        classifier(),
+        root / "one" / "model.onnx",
+        save_as_external_data=True,
+        location="w.bin",
+        size_threshold=0,
+    )
+    (root / "one" / "w.bin").rename(root / "weights" / "w.bin")
+    manifest = json.loads((root / "manifest.json").read_text(encoding="utf-8"))
+    option = {"session.model_external_initializers_file_folder_path": _as_asset(root, root / "weights")}
+    manifest["components"]["main"]["variants"]["one"]["executor_info"]["ort"]["session_options"] = option
+    (root / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    axes = {"scenario": ["plain", "package"]}
+    matrix = {"models": {"packages": ["p"]}, "axes": axes, "target": [{"name": "cpu", "provider": CPU}]}
+    found = records_of(run_matrix(tmp_path, matrix))
+    assert {one.model: one.verdict for one in found} == dict.fromkeys(
+        ("main", "main/one", "main/two"), Verdict.PASS
+    )
+
+
+def _as_asset(root: Path, folder: Path) -> str:
+    address = asset_address(folder)
+    (root / "shared_assets").mkdir()
+    folder.rename(root / "shared_assets" / asset_folder(address))
+    return address
 
 
 def test_a_package_that_the_text_forbids_is_an_error_of_use(tmp_path: Path) -> None:

@@ -140,8 +140,8 @@ def test_no_scenario_is_a_failure_of_the_harness(of: Of, target: str, scenario: 
             assert one.family in {Family.PASSED, Family.UNSUPPORTED, Family.UNTESTED, Family.SKIPPED}, one
 
 
-OF_ANY_MODEL = [name for name in PLAYED if name not in {PLAIN, "generate"}]
-"""None of these models is a decoder: ``test_a_decoder_generates_text_on_webgpu`` has one."""
+OF_ANY_MODEL = [name for name in PLAYED if name not in {PLAIN, "generate", "package"}]
+"""None of these models is a package, nor a decoder: ``test_a_decoder_generates_text_on_webgpu`` has one."""
 
 
 @pytest.mark.parametrize("scenario", [name for name in OF_ANY_MODEL if name != DYNAMIC_OPTIONS])

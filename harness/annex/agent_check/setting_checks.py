@@ -11,7 +11,7 @@ from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.early_ends import FaultError
 from harness.annex.agent_check.generate_check import plays_text
 from harness.annex.agent_check.jobs import X, Y, negate
-from harness.core.scenario import CAPTURE, DYNAMIC_OPTIONS, GENERATE, SCENARIOS, agent_module
+from harness.core.scenario import CAPTURE, DYNAMIC_OPTIONS, GENERATE, PACKAGE_SCENARIO, SCENARIOS, agent_module
 from harness.core.value import tensor
 from harness.corpus.looped_copy import ITERATIONS
 from harness.engine.messages import Completed, Failed, ScenarioRefused
@@ -125,6 +125,8 @@ def _scenario(name: str) -> Callable[[Bench], None]:
 
 
 for scenario in SCENARIOS:
+    if scenario == PACKAGE_SCENARIO:  # no agent has to read a package
+        continue
     SCENARIO.add(f"scenario {scenario}", plays_text if scenario == GENERATE else _scenario(scenario))
 
 

@@ -65,6 +65,8 @@ class FailureStudy(msgspec.Struct, eq=False):
         failure = self.failure
         if not failure.subjects:
             return self._inconclusive(_NOTHING, f"its model cannot be read: {failure.again.record.reason}")
+        if why := _about_a_package(failure):
+            return self._inconclusive(_NOTHING, why)
         if failure.generation is not None:
             tried = self._in_single_run()
             if tried is not None:
@@ -336,6 +338,19 @@ class _Small(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NOTHING = Repetition(outcome="unknown", trials=0, failures=0)
+
+
+def _about_a_package(failure: Failure) -> str:
+    """Return why one model alone cannot show the failure; empty if it is not about a package."""
+    case = failure.again.case
+    if case is None or case.sibling is None:
+        return ""
+    if case.package is not None:
+        return f"it is about a selection, not about one model: {failure.record.reason}"
+    return (
+        f"it is about two variants, this one and {case.sibling.reference}; to study this one by itself, "
+        "list its folder under `folders` of a matrix"
+    )
 
 
 def _how_often(confirmation: Repetition) -> str:

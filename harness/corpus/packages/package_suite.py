@@ -8,25 +8,27 @@ import functools
 import hashlib
 import re
 from collections import Counter
+from os.path import realpath
 from pathlib import Path
 
 from harness.core.facts import CPU_PROVIDER
 from harness.core.tolerance import finest_precision
 from harness.core.variant_use import VariantUse
-from harness.corpus.genai_config import read_genai_config
+from harness.corpus.genai_config import CONFIG_NAME, read_genai_config
 from harness.corpus.model_errors import ModelError
 from harness.corpus.model_facts import ModelFacts, model_facts
 from harness.corpus.model_file import parse_model, read_model_file
 from harness.corpus.model_folder import is_text
-from harness.corpus.packages.confined_path import why_refused
+from harness.corpus.packages.confined_path import leads_out, why_refused
 from harness.corpus.packages.model_package import ModelPackage, PackageComponent, PackageVariant
 from harness.corpus.packages.read_package import PATH_OPTIONS, read_package
+from harness.corpus.packages.with_weights import WEIGHTS_OPTION, with_weights
 from harness.corpus.suite import Suite, suites_cache
 
 COMPILED = "EPContext"
 """The operator in every model that an execution provider has compiled."""
 
-_INTEGERS = re.compile(r"Quantize|^QLinear|^QGemm|^QAttention|^MatMulInteger|NBits|Bnb4")
+_INTEGERS = re.compile(r"[Qq]uantize|^QLinear|^QGemm|^QAttention|^MatMulInteger|NBits|Bnb4")
 """Operators by which a model computes in integers although its other values are floats."""
 
 _FOUR_BITS = re.compile(r"NBits|Bnb4")
@@ -46,6 +48,7 @@ def open_package(root: Path) -> Suite:
     package = read_package(root)
     files: dict[str, Path] = {}
     uses: dict[str, VariantUse] = {}
+    weights: dict[str, Path] = {}
     for component in package.components:
         for variant in component.variants:
             if (path := model_of(variant)) is None or not is_text(f"{component.name}{variant.name}"):
@@ -53,6 +56,8 @@ def open_package(root: Path) -> Suite:
             name = f"{component.name}/{variant.name}"
             files[name] = path
             uses[name] = _use(variant)
+            if variant.ort is not None and WEIGHTS_OPTION in variant.ort.session_options:
+                weights[name] = Path(variant.ort.session_options[WEIGHTS_OPTION])
         if any(name.startswith(f"{component.name}/") for name in files):
             uses[component.name] = VariantUse(is_component=True)
     return Suite(
@@ -64,6 +69,7 @@ def open_package(root: Path) -> Suite:
         files=files,
         uses=uses,
         package=package,
+        placed=functools.partial(_placed, files, weights),
         siblings=functools.cache(functools.partial(_sibling, package, files)),
         computes=functools.partial(_computes, files),
     )
@@ -84,12 +90,15 @@ def model_of(variant: PackageVariant) -> Path | None:
 
 def _named_for_genai(folder: Path) -> str:
     """Return the name of the decoder's file by ``genai_config.json``; empty if there is none."""
+    if leads_out(realpath(folder), folder / CONFIG_NAME):
+        return ""
     try:
         config = read_genai_config(folder)
     except ModelError:  # told with the model, which has the same file beside it
         return ""
     named = "" if config is None else config.model.decoder.filename
-    return "" if why_refused(named) else named
+    refused = why_refused(named) or leads_out(realpath(folder), folder / named)
+    return "" if refused else named
 
 
 def precision_of(facts: ModelFacts) -> str:
@@ -106,7 +115,8 @@ def _has(facts: ModelFacts, operators: re.Pattern[str]) -> bool:
 
 
 def _only_model(folder: Path) -> Path | None:
-    found = [*folder.glob("*.onnx")] if folder.is_dir() else []
+    inside = realpath(folder)
+    found = [one for one in folder.glob("*.onnx") if not leads_out(inside, one)] if folder.is_dir() else []
     return found[0] if len(found) == 1 else None
 
 
@@ -141,6 +151,11 @@ def _sibling(package: ModelPackage, files: dict[str, Path], model: str) -> str:
 
 def _names(component: PackageComponent) -> tuple[str, ...]:
     return tuple(f"{component.name}/{one.name}" for one in component.variants)
+
+
+def _placed(files: dict[str, Path], weights: dict[str, Path], model: str) -> Path:
+    found = files[model]
+    return with_weights(found, weights[model]) if model in weights else found
 
 
 def _computes(files: dict[str, Path], model: str) -> str:

@@ -31,6 +31,7 @@ from harness.corpus.packages.model_package import (
     PackageLayout,
     PackageVariant,
 )
+from harness.corpus.packages.with_weights import WEIGHTS_OPTION
 
 MAJOR = 1
 """The only major version of the format so far."""
@@ -38,7 +39,7 @@ MAJOR = 1
 _KNOWN_MINOR = 0
 """The newest minor version whose keys are known; a later one may have more keys."""
 
-PATH_OPTIONS = ("session.model_external_initializers_file_folder_path", "ep.context_file_path")
+PATH_OPTIONS = (WEIGHTS_OPTION, "ep.context_file_path")
 """Session configuration entries whose values are paths, resolved as ``model_file`` is."""
 
 WRITING_OPTIONS = (

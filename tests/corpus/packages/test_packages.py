@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.packages.asset_digest import asset_address
 from harness.corpus.packages.model_package import is_package
 from harness.corpus.packages.read_package import PackageError, read_package
+from harness.corpus.packages.with_weights import with_weights
 from tests.corpus.packages.damaged_packages import DAMAGES, Damage, write_damaged, write_valid
 from tests.corpus.packages.drawn_packages import draw_package
 
@@ -123,6 +125,19 @@ def test_a_folder_with_a_manifest_is_a_package(tmp_path: Path) -> None:
     manifest = write_valid(tmp_path / "package")
     (tmp_path / "package" / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     assert is_package(tmp_path / "package")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason=_LINKS_ON_WINDOWS)
+def test_links_out_of_a_folder_are_no_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    (weights / "w.bin").write_bytes(b"w")
+    (tmp_path / "secret").write_bytes(b"s")
+    (weights / "link").symlink_to(tmp_path / "secret")
+    (tmp_path / "model.onnx").write_bytes(b"m")
+    placed = with_weights(tmp_path / "model.onnx", weights)
+    assert sorted(path.name for path in placed.parent.iterdir()) == ["model.onnx", "w.bin"]
 
 
 _opened: list[str] = []
