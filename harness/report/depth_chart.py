@@ -19,6 +19,8 @@ _LEAST, _MOST = 1e-2, 1e9
 _NAMED = 3
 _NAME_CHARS = 30
 _LINE_PX = 11.0
+_MOST_POINTS, _POINT_PX = 170, 2.0
+"""Points of a line at most, and their distance then: a page cuts off longer texts."""
 
 
 class DepthLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,12 +137,15 @@ class _Scale:
 
 
 def _path(nodes: Sequence[TracedNode], kind: str, scale: _Scale) -> str:
-    largest: dict[int, float] = {}
+    """Return the largest error of each depth as a path; in deep models, of depths that share a place."""
+    largest: dict[float, float] = {}
     for node in nodes:
         size = _size(node.whole if kind == "whole" else node.made)
         if size is not None:
-            largest[node.depth] = max(size, largest.get(node.depth, 0.0))
-    points = [f"{scale.x(depth)} {scale.y(largest[depth])}" for depth in sorted(largest)]
+            x = scale.x(node.depth)
+            x = x if scale.deepest <= _MOST_POINTS else round(x / _POINT_PX) * _POINT_PX
+            largest[x] = max(size, largest.get(x, 0.0))
+    points = [f"{x:g} {scale.y(largest[x])}" for x in sorted(largest)]
     return f"M{'L'.join(points)}" if points else ""
 
 
