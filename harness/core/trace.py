@@ -62,6 +62,8 @@ class GoldenRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         too_large: Share of the finite values beyond the largest number of the delivered precision.
         too_small: Share of the values other than 0 below its smallest normal number.
         clipped: For `QuantizeLinear`: share of the values that it reads beyond the range of its scale.
+        below_step: In a model that is quantized: share of all values that are not 0 but smaller than
+            one step of 255 over the range. A few large values, such as those of a mask, cause it.
     """
 
     low: float
@@ -69,6 +71,7 @@ class GoldenRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     too_large: float = 0.0
     too_small: float = 0.0
     clipped: float = 0.0
+    below_step: float = 0.0
 
 
 class TracedNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="node", tag_field="kind"):

@@ -13,12 +13,14 @@ from harness.report.chart import Tick
 from harness.report.figures import brief
 
 # Drawn as wide as it is on a narrow screen, so that its texts are legible there.
-DEPTH_WIDTH, _HEIGHT = 400, 250
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 12.0, 34.0
+DEPTH_WIDTH, _HEIGHT = 400, 270
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46.0, 8.0, 40.0, 34.0
 _LEAST, _MOST = 1e-2, 1e9
 _NAMED = 3
 _NAME_CHARS = 30
 _LINE_PX = 11.0
+_MOST_POINTS, _POINT_PX = 170, 2.0
+"""Points of a line at most, and their distance then: a page cuts off longer texts."""
 
 
 class DepthLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,12 +41,14 @@ class DepthDot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DepthName(msgspec.Struct, frozen=True, kw_only=True):
-    """The name of a guilty node beside its dot."""
+    """The name of a guilty node above the chart, and the place of its dot."""
 
     x: float
     y: float
     text: str
     end: bool
+    dot_x: float
+    dot_y: float
 
 
 class Stripe(msgspec.Struct, frozen=True, kw_only=True):
@@ -133,30 +137,35 @@ class _Scale:
 
 
 def _path(nodes: Sequence[TracedNode], kind: str, scale: _Scale) -> str:
-    largest: dict[int, float] = {}
+    """Return the largest error of each depth as a path; in deep models, of depths that share a place."""
+    largest: dict[float, float] = {}
     for node in nodes:
         size = _size(node.whole if kind == "whole" else node.made)
         if size is not None:
-            largest[node.depth] = max(size, largest.get(node.depth, 0.0))
-    points = [f"{scale.x(depth)} {scale.y(largest[depth])}" for depth in sorted(largest)]
+            x = scale.x(node.depth)
+            x = x if scale.deepest <= _MOST_POINTS else round(x / _POINT_PX) * _POINT_PX
+            largest[x] = max(size, largest.get(x, 0.0))
+    points = [f"{x:g} {scale.y(largest[x])}" for x in sorted(largest)]
     return f"M{'L'.join(points)}" if points else ""
 
 
 def _names(
     targets: Sequence[tuple[TracedTarget, Sequence[TracedNode]]], scale: _Scale
 ) -> Iterable[DepthName]:
-    """Yield the names of the guilty nodes with the largest errors, one line each, without overlaps."""
+    """Yield the names of the guilty nodes with the largest errors, a line for each above the chart."""
     guilty = [node for _, nodes in targets for node in nodes if node.guilty and _size(node.made) is not None]
     guilty.sort(key=lambda node: _size(node.made) or 0.0, reverse=True)
-    taken: list[float] = []
-    for node in guilty[:_NAMED]:
-        x, y = scale.x(node.depth), scale.y(_size(node.made) or 0.0) - 5
-        y = max(y, _TOP + _LINE_PX - 4)
-        while any(abs(y - other) < _LINE_PX for other in taken):
-            y += _LINE_PX
-        taken.append(y)
+    for row, node in enumerate(guilty[:_NAMED]):
+        x = scale.x(node.depth)
         end = x > DEPTH_WIDTH / 2
-        yield DepthName(x=x - 6 if end else x + 6, y=round(y, 1), text=_name(node), end=end)
+        yield DepthName(
+            x=round(x - 4 if end else x + 4, 1),
+            y=round(_LINE_PX * (row + 1) - 2, 1),
+            text=_name(node),
+            end=end,
+            dot_x=x,
+            dot_y=scale.y(_size(node.made) or 0.0),
+        )
 
 
 def _stripes(nodes: Sequence[TracedNode], scale: _Scale) -> Iterable[Stripe]:

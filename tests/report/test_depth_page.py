@@ -57,6 +57,17 @@ def test_the_chart_has_both_lines_of_both_targets_the_band_and_the_guilty_node()
     assert [one.odd for one in chart.stripes] == [False, True]
 
 
+def test_the_line_of_a_deep_model_goes_to_its_end() -> None:
+    (target, _), _ = trace().targets
+    chart = depth_chart([(target, nodes("one", 1998, count=2000))])
+    assert chart is not None
+    assert all(len(line.path) < 4000 for line in chart.lines)  # a page cuts off what is longer than 5000
+    whole, made = (line.path.rpartition("L")[2].split() for line in chart.lines)
+    assert float(whole[0]) == float(made[0]) == chart.right
+    (dot,) = chart.dots
+    assert float(whole[1]) == dot.y
+
+
 def test_nothing_measured_gives_no_chart() -> None:
     bare = tuple(msgspec.structs.replace(one, whole=None, made=None) for one in nodes("one"))
     (target, _), _ = trace().targets

@@ -114,7 +114,7 @@ def _of_run(run: Path, request: TraceRequest) -> Iterator[ToTrace]:
         raise UsageError.at(request.what, "which cells?", f"ep-harness trace {request.what} 'CELL'")
     data = read_run(run)
     matrix, records = trusted_matrix(data, request.matrix)
-    for one in cells_to_trace(matrix, open_suites(matrix), records, request.cells):
+    for one in cells_to_trace(matrix, open_suites(matrix), records, request.cells, notify):
         target = msgspec.structs.replace(one.target, axes={}, alone=False, workers=1, retries=0)
         yield msgspec.structs.replace(one, target=target)
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from harness.annex.trace.node_error import OF_INT8
 from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import NetNode
 from harness.core.metrics import widen
@@ -49,7 +50,13 @@ def golden_range(values: Iterable[Value | None], delivers: str) -> GoldenRange |
         high=max(float(part.max()) for part in parts),
         too_large=large / size,
         too_small=small / size,
+        below_step=sum(map(_below_step, parts)) / size if delivers == OF_INT8 else 0.0,
     )
+
+
+def _below_step(part: Floats) -> int:
+    step = float(part.max(initial=0.0) - part.min(initial=0.0)) / 255
+    return int(np.count_nonzero((part != 0) & (np.abs(part) < step)))
 
 
 def clipped_share(net: Net, node: NetNode, values: Mapping[str, Value]) -> float:

@@ -32,10 +32,12 @@ def keep_advice(
     """Return the nodes to keep; None if no set of ``MOST_KEPT`` nodes restores the accuracy.
 
     Nodes are ranked by the error that they make: NaN and infinity first, then values beyond the range, then
-    the relative error. The first 1, 2, 4, ... are kept until that restores the accuracy, and then each is
+    the relative error. Behind each come those whose results it reads, since a range that is too wide is
+    theirs. The first 1, 2, 4, ... are kept until that restores the accuracy, and then each is
     left out that is not needed.
     """
-    ranked = sorted((node for node in nodes if _makes_error(node)), key=_rank, reverse=True)
+    by_error = sorted((node for node in nodes if _makes_error(node)), key=_rank, reverse=True)
+    ranked = list(dict.fromkeys(name for node in by_error for name in (node.node, *node.inputs)))
     before = _error(attempt(net.subject(), 0), delivers)
     if before is None or before.exact:
         return None
@@ -43,7 +45,7 @@ def keep_advice(
     after: TraceError | None = None
     count = 1
     while ranked and after is None:
-        found = [node.node for node in ranked[:count]]
+        found = ranked[:count]
         progress(f"keep: {len(found)} nodes in float32")
         after = _restored(before, _error(attempt(with_kept(net, found), 0), delivers))
         if count >= min(MOST_KEPT, len(ranked)):
@@ -57,13 +59,8 @@ def keep_advice(
         error = _restored(before, _error(attempt(with_kept(net, fewer), 0), delivers)) if fewer else None
         if error is not None:
             found, after = fewer, error
-    return KeptFloat32(
-        nodes=tuple(found),
-        before=before,
-        after=after,
-        before_ms=_first_run_ms(net.subject(), attempt),
-        after_ms=_first_run_ms(with_kept(net, found), attempt),
-    )
+    before_ms, after_ms = _first_runs_ms((net.subject(), with_kept(net, found)), attempt)
+    return KeptFloat32(nodes=tuple(found), before=before, after=after, before_ms=before_ms, after_ms=after_ms)
 
 
 def with_kept(net: Net, names: Sequence[str]) -> Subject:
@@ -102,8 +99,12 @@ def _restored(before: TraceError, after: TraceError | None) -> TraceError | None
     return after if after.relative <= RESTORED * before.relative else None
 
 
-def _first_run_ms(subject: Subject, attempt: Try) -> float | None:
-    """Return the median time of the first run of some sessions; None if none tells it."""
-    times = [attempt(subject, number).timings_ms.get("first_run") for number in range(_RUNS)]
-    known = [one for one in times if one is not None]
-    return round(median(known), 3) if known else None
+def _first_runs_ms(subjects: Sequence[Subject], attempt: Try) -> list[float | None]:
+    """Return, for each model, the median time of the first run of some sessions, which are made in turns.
+
+    The result is None for one that tells no time.
+    """
+    rounds = [[attempt(subject, number) for subject in subjects] for number in range(1, _RUNS + 1)]
+    each = zip(*rounds, strict=True)
+    known = [[time for one in records if (time := one.timings_ms.get("first_run"))] for records in each]
+    return [round(median(times), 3) if times else None for times in known]

@@ -20,6 +20,9 @@ _NAMED = 4
 _AMPLIFIES = 16.0
 """A node that enlarges the relative error by more than this multiple amplifies it: it takes four bits."""
 
+_BELOW_STEP = 1 / 4
+"""Share of values smaller than a step from which on the range of a tensor is too wide for int8."""
+
 _REACHES = 1 / 4
 """Share of an amplified error that the outputs have, so that it explains theirs."""
 
@@ -78,7 +81,7 @@ def _finding(
     if (nothing := _nothing(traced)) is not None:
         return "unknown", nothing, None
     if traced.guilty:
-        if all(_out_of_range(one) for one in traced.guilty):
+        if all(_out_of_range(one) or _coarse_operand(traced, one) for one in traced.guilty):
             return "range", _range_sentence(traced), None
         return "made", _made_sentence(traced, shares), None
     if together is not None:
@@ -162,11 +165,27 @@ def _made_sentence(traced: Traced, shares: Sequence[str]) -> str:
     return f"Made at {where}{common}: on golden inputs {spread}{error}. {end}"
 
 
+def _coarse_operand(traced: Traced, node: TracedNode) -> TracedNode | None:
+    """Return the node whose results are quantized too coarsely to be read by another one; None if none is."""
+    coarse = (
+        one
+        for one in traced.nodes
+        if one.node in node.inputs and one.range is not None and one.range.below_step > _BELOW_STEP
+    )
+    return next(coarse, None)
+
+
 def _range_sentence(traced: Traced) -> str:
     guilty = traced.guilty
     first = guilty[0]
-    assert first.range is not None  # noqa: S101 - it is out of range
-    if first.range.clipped:
+    assert first.range is not None  # noqa: S101 - it is out of range, or its floats are quantized
+    coarse = _coarse_operand(traced, first)
+    if coarse is not None and coarse.range is not None:
+        what = (
+            f"quantization leaves nothing of {coarse.range.below_step:.2g} of the values that it reads from "
+            f"{_name(coarse)}, whose range is {coarse.range.low:.3g} to {coarse.range.high:.3g}"
+        )
+    elif first.range.clipped:
         what = f"quantization clips {first.range.clipped:.2g} of the values that it reads"
     else:
         largest = max(abs(first.range.low), abs(first.range.high))

@@ -43,7 +43,7 @@ _MOST_HELD = 64 << 20
 """Bytes of golden tensors that are held between trials; more are computed again."""
 
 SLICES = 16
-"""Trials in which the inner tensors are watched if all at once change what is computed."""
+"""Slices in which the inner tensors are watched if as many as fit into a trial change what is computed."""
 
 _TOGETHER = 64
 """Largest number of nodes that are tried together where each is right alone."""
@@ -159,11 +159,14 @@ class TraceStudy:
         rows = {row.name: row for row in own.outputs}
         disturbed: set[str] = set()
         names = [name for number in self._traced for name in self._watchable(number) if name not in rows]
-        if self._nbytes(names) <= MOST_BYTES:
-            found = self._watch(own, names)
+        left: list[list[str]] = []
+        for part in self._told("watch", self._slices(names, len(names))):
+            found = self._watch(own, part)
             if found is not None and found[1]:
-                return rows | found[0], disturbed
-        for part in self._told("watch", self._slices(names)):
+                rows |= found[0]
+            else:
+                left += self._slices(part, math.ceil(len(names) / SLICES))
+        for part in self._told("watch in slices", left):
             found = self._watch(own, part)
             if found is None:
                 continue
@@ -264,9 +267,8 @@ class TraceStudy:
             held += size
         return [group for group in groups if group]
 
-    def _slices(self, names: Sequence[str]) -> list[list[str]]:
-        """Return tensors in slices, each of a few that follow each other."""
-        most = max(1, math.ceil(len(names) / SLICES))
+    def _slices(self, names: Sequence[str], most: int) -> list[list[str]]:
+        """Return tensors in slices of ``most`` and of ``MOST_BYTES`` at most, which follow each other."""
         slices: list[list[str]] = [[]]
         for name in names:
             full = len(slices[-1]) >= most or self._nbytes([*slices[-1], name]) > MOST_BYTES

@@ -9,10 +9,9 @@ from zipfile import BadZipFile
 import msgspec
 import numpy as np
 
-from harness.annex.triage.failure import rerun_failure
 from harness.annex.triage.lab import CellAxes
-from harness.annex.triage.session_use import plain_axes
 from harness.annex.triage.subject import Subject
+from harness.core.cell import AXIS_DEFAULTS
 from harness.core.errors import UsageError, one_line, valid_names
 from harness.core.record import Record
 from harness.core.value import DTYPES, Tensor, Value, tensor
@@ -20,6 +19,7 @@ from harness.corpus.suite import Suite
 from harness.corpus.suites import open_model
 from harness.engine.events import Answered
 from harness.plan.matrix import Matrix, read_matrix
+from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target
 from harness.studies.ask import Notify, PlannedModels
 
@@ -49,19 +49,12 @@ def model_to_trace(name: str, inputs: Path | None, notify: Notify) -> tuple[Subj
     """
     suite = open_model(name)
     (model,) = suite.models()
-    models = PlannedModels.of_folder(suite)
-    case = models.case(suite.name, model)
-    source: InputSource = "data set" if any(one.expected for one in case.data_sets) else "generated"
-    if source == "generated":
-        # Of generated inputs some attempts fail on the CPU EP; it answers with those that do not.
-        for event in models.answers([(suite.name, model)], Runtime(), notify):
-            if isinstance(event, Answered) and event.case is not None:
-                case = event.case
-    external = case.model_path.parent if case.external else None
-    fed = dict(case.data_sets[0].inputs)
-    if inputs is not None:
-        fed, source = {**fed, **_of_file(inputs, fed)}, "file"
-    return Subject(model=case.model_path.read_bytes(), inputs=tuple(fed.items()), external=external), source
+    subject, source = _read(PlannedModels.of_folder(suite), suite.name, model, notify)
+    if inputs is None:
+        return subject, source
+    fed = dict(subject.inputs)
+    fed |= _of_file(inputs, fed)
+    return msgspec.structs.replace(subject, inputs=tuple(fed.items())), "file"
 
 
 def target_of(text: str) -> tuple[Target, CellAxes]:
@@ -98,29 +91,53 @@ def axes_of(text: str) -> CellAxes:
 
 
 def cells_to_trace(
-    matrix: Matrix, suites: dict[str, Suite], records: tuple[Record, ...], cells: tuple[str, ...]
+    matrix: Matrix,
+    suites: dict[str, Suite],
+    records: tuple[Record, ...],
+    cells: tuple[str, ...],
+    notify: Notify,
 ) -> Iterator[ToTrace]:
-    """Yield cells of a run with their models, in their order; of each the first data set.
+    """Yield cells of a run with their models, in their order; of each the first data set, in a plain session.
 
     Raises:
         UsageError: The run has no such cell, or its model cannot be read.
     """
     known = {record.cell: record for record in records}
     targets = {target.name: target for target in matrix.targets}
+    models = PlannedModels(plan=Plan(matrix=matrix, cells=()), suites=suites)
     for cell in cells:
         if cell not in known:
             raise UsageError.at(cell, "the run has no such cell", valid_names(cell, known))
         record = known[cell]
-        failure = rerun_failure(matrix, suites, [record]).failures.get(cell)
-        if failure is None or not failure.subjects:
-            raise UsageError.at(cell, "its model cannot be read, or its target did not answer")
+        subject, source = _read(models, record.suite, record.model, notify)
+        others = {
+            "scenario",
+            *(axis for axis, usual in AXIS_DEFAULTS.items() if record.axes.get(axis) == usual),
+        }
         yield ToTrace(
             model=f"{record.suite}/{record.model}",
-            subject=failure.subjects[0],
-            inputs="data set",
+            subject=subject,
+            inputs=source,
             target=targets[record.target],
-            axes=plain_axes(failure.axes),
+            axes=tuple(sorted(pair for pair in record.axes.items() if pair[0] not in others)),
         )
+
+
+def _read(
+    models: PlannedModels, suite: str, model: str, notify: Notify
+) -> tuple[Subject, Literal["data set", "generated"]]:
+    """Return a model with its first data set."""
+    case = models.case(suite, model)
+    given = any(one.expected for one in case.data_sets)
+    if not given:
+        # Of generated inputs some attempts fail on the CPU EP; it answers with those that do not.
+        for event in models.answers([(suite, model)], Runtime(), notify):
+            if isinstance(event, Answered) and event.case is not None:
+                case = event.case
+    external = case.model_path.parent if case.external else None
+    content = case.model_path.read_bytes()
+    subject = Subject(model=content, inputs=case.data_sets[0].inputs, external=external)
+    return subject, "data set" if given else "generated"
 
 
 def _of_file(path: Path, fed: dict[str, Value]) -> dict[str, Value]:

@@ -84,3 +84,33 @@ def test_inputs_that_do_not_fit(
     code, _, err = run(capsys, model, "--target", "CPUExecutionProvider", "--inputs", str(path))
     assert code == 2
     assert message in err
+
+
+def test_a_cell_of_a_run_has_its_model_target_and_axes(
+    capsys: Capture, tmp_path: Path, own_cache: Path, model: str
+) -> None:
+    assert own_cache
+    (tmp_path / "models").mkdir()
+    Path(model).rename(tmp_path / "models" / "m.onnx")
+    matrix = tmp_path / "m.toml"
+    matrix.write_text(
+        'schema = 1\n[models]\nfolders = ["models"]\n'
+        '[[target]]\nname = "cpu"\nprovider = "CPUExecutionProvider"\n'
+        'axes = { graph_optimization = ["basic"] }\n'
+    )
+    folder = tmp_path / "run"
+    assert main(["run", str(matrix), "--out", str(folder), "--no-report"]) == 0
+    capsys.readouterr()
+    cell = "models/m.onnx[cpu,graph_optimization=basic]"
+    code, text, err = run(capsys, str(folder), cell)
+    assert code == 0, err
+    assert "cpu[graph_optimization=basic]: No error but rounding" in text.replace("\n  ", " ")
+    (trace,) = decode_traces((folder / "trace" / "trace.jsonl").read_bytes())
+    assert trace.model.model == "models/m.onnx"
+    for arguments, message in (
+        ([str(folder)], "which cells?"),
+        ([str(folder), "models/n[cpu]"], "the run has no such cell"),
+        ([str(folder), cell, "--target", "CPUExecutionProvider"], "a run has both"),
+    ):
+        code, _, err = run(capsys, *arguments)
+        assert (code, message in err) == (2, True), err

@@ -77,6 +77,17 @@ def test_a_range(limits: GoldenRange, words: str) -> None:
     assert words in found.sentence
 
 
+def test_a_mask_makes_the_range_of_what_softmax_reads_too_wide_for_int8() -> None:
+    mask = node(0, "Add", range=GoldenRange(low=-1e4, high=8.0, below_step=0.5))
+    softmax = node(1, "Softmax", made=WRONG, range=GoldenRange(low=0.0, high=1.0))
+    found = found_of(traced(mask, softmax, end=WRONG, delivers="int8"), None)
+    assert (found.finding, found.guilty) == ("range", ("n1",))
+    words = (
+        "quantization leaves nothing of 0.5 of the values that it reads from Add n0, whose range is -1e+04"
+    )
+    assert words in found.sentence
+
+
 def test_a_cancellation_amplifies_a_healthy_error() -> None:
     before, after = TraceError(noise=0.8, relative=1e-4), TraceError(noise=0.8, relative=0.1)
     found = found_of(traced(node(0, whole=before), node(1, "Sub", whole=after), end=after), None)
