@@ -44,6 +44,8 @@ class FloatControl:
         self.flush_is_asked = False
         """Whether a session option requests flushing; then no library is to blame."""
         self.control: Any = None
+        self.get: Any = None
+        self.set: Any = None
         self.state = ctypes.create_string_buffer(64)
         try:
             if sys.platform == "win32":
@@ -113,5 +115,7 @@ class FloatControl:
 
 def _is_musl() -> bool:
     with contextlib.suppress(OSError, ValueError):
+        if sys.platform == "win32":
+            return False
         return not os.confstr("CS_GNU_LIBC_VERSION")
     return True

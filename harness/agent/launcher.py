@@ -23,6 +23,7 @@ import time
 from pathlib import Path
 
 from harness.agent.orphans import OWNER, end_orphans, orphans_text
+from harness.agent.posix import KILLED, signal_group
 from harness.agent.work import process_work
 
 _GRACE_S = 5.0
@@ -98,7 +99,7 @@ def watch_process(child: subprocess.Popen[bytes], beat: bytes = b"", beat_s: flo
     Processes that it has started end with it. It writes ``beat`` and their work to stderr every ``beat_s``
     seconds.
     """
-    if not hasattr(select, "poll"):  # Windows
+    if sys.platform == "win32":  # it has no poll
         return child.wait()
     # The end of the child writes into this pipe, so that one poll waits for everything.
     wake, woken = os.pipe()
@@ -144,7 +145,7 @@ def told_work(pid: int) -> bytes:
 def kill(child: subprocess.Popen[bytes]) -> None:
     """Kill a process and all that it has started."""
     with contextlib.suppress(ProcessLookupError, PermissionError):  # all gone; macOS raises the second
-        os.killpg(child.pid, signal.SIGKILL)
+        signal_group(child.pid, KILLED)
 
 
 def exit_cause(code: int) -> str:

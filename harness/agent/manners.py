@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import signal
+import sys
 from typing import Any
 
 from harness.agent.orphans import OWNER
+from harness.agent.posix import kill_process, read_at
 from harness.agent.process_figures import descriptors, figure
 from harness.agent.process_state import CHEAP, DEAR, OTHERS
 from harness.agent.safe_text import clean
@@ -219,7 +220,7 @@ class Manners:
         if self.children_of is None:
             return set()
         with contextlib.suppress(OSError):
-            return set(map(int, os.pread(self.children_of, 65536, 0).split()))
+            return set(map(int, read_at(self.children_of, 65536).split()))
         return set()
 
     def _look_at_children(self, phase: str) -> None:
@@ -267,7 +268,7 @@ class Manners:
                 with open("/proc/%d/environ" % pid, "rb") as file:
                     variables = file.read(1 << 20)
                 if owner not in variables.split(b"\0") and _about(pid)[1] not in ("Z", "X", ""):
-                    os.kill(pid, signal.SIGKILL)
+                    kill_process(pid)
 
 
 def counts(*, again: bool = True) -> dict[str, int]:
@@ -278,10 +279,10 @@ def counts(*, again: bool = True) -> dict[str, int]:
 
 def _most_kib() -> int:
     """Return a number that rises with the peak of memory, in a microsecond; 0 if the system has none."""
-    try:
-        import resource
-    except ImportError:  # Windows
+    if sys.platform == "win32":
         return 0
+    import resource
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import time
+
+from harness.agent.posix import kill_process, user_id
 
 OWNER = "EP_HARNESS_OWNER"
 """The variable of all processes that belong to one agent; its value is new for each agent."""
@@ -45,7 +46,7 @@ def end_orphans(owner: str, *, grace_s: float = _GRACE_S, proc: str = "/proc") -
         for pid, name in found.items():
             if _belongs(pid, owner, proc):  # its number may belong to another process by now
                 with contextlib.suppress(OSError):
-                    os.kill(pid, signal.SIGKILL)
+                    kill_process(pid)
                     ended[pid] = name
         time.sleep(_LOOK_S)
     return sorted(ended.values())
@@ -70,7 +71,7 @@ def _orphans(owner: str, proc: str) -> dict[int, str]:
                 continue
             with contextlib.suppress(OSError):  # it has ended
                 # Those of other users cannot be read, and a machine may have thousands.
-                if entry.stat().st_uid == os.geteuid() and _belongs(int(entry.name), owner, proc):
+                if entry.stat().st_uid == user_id() and _belongs(int(entry.name), owner, proc):
                     found[int(entry.name)] = _name(entry.name, proc)
     return found
 

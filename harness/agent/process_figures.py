@@ -7,6 +7,8 @@ import ctypes
 import os
 import sys
 
+from harness.agent.posix import read_at
+
 
 class _Status:
     """Linux's status of this process; empty elsewhere. The file stays open, read for each model."""
@@ -22,7 +24,7 @@ class _Status:
         """Return the text as it is now."""
         if self.file is not None:
             with contextlib.suppress(OSError):
-                self.latest = os.pread(self.file, 8192, 0)
+                self.latest = read_at(self.file, 8192)
         return self.latest
 
 

@@ -5,6 +5,8 @@ Windows has none.
 
 from __future__ import annotations
 
+import sys
+
 try:
     import resource
 except ImportError:  # Windows
@@ -29,6 +31,8 @@ class ProcessLimits:
 
 def _soft(name: str) -> float | None:
     """Return a soft limit, infinite if there is none; None if the system does not report it."""
+    if sys.platform == "win32":
+        return None
     try:
         soft = resource.getrlimit(getattr(resource, name))[0]
     except (OSError, ValueError):

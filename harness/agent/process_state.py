@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 from harness.agent.float_control import FloatControl
+from harness.agent.posix import block_signals, blocked_signals, can_be_handled
 from harness.agent.process_figures import STATUS
 from harness.agent.process_limits import ProcessLimits
 from harness.agent.safe_text import clean
@@ -39,7 +40,7 @@ class Signals:
             raise NotWatchedError("signal handlers: the system has none")
         self.action = ctypes.CDLL(None).sigaction
         self.saved = self._actions()
-        self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        self.mask = blocked_signals()
         self.lines, self.sets = b"", (0, 0, 0)
 
     def _actions(self) -> list[Any]:
@@ -60,7 +61,7 @@ class Signals:
                 self.lines, self.sets = lines, (blocked, ignored, caught)
             return self.sets
         handlers = [int.from_bytes(one.raw[:8], "little") for one in self._actions()]
-        blocked = sum(1 << number - 1 for number in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        blocked = sum(1 << number - 1 for number in blocked_signals())
         return (blocked, *handlers)
 
     def told(self, before: tuple[int, ...], now: tuple[int, ...]) -> str:
@@ -80,14 +81,14 @@ class Signals:
     def restore(self, before: tuple[int, ...]) -> None:  # noqa: ARG002 - all that was saved
         """Restore handlers and mask."""
         for number, saved in enumerate(self.saved, start=1):
-            if number not in (signal.SIGKILL, signal.SIGSTOP):
+            if can_be_handled(number):
                 self.action(number, saved, None)
-        signal.pthread_sigmask(signal.SIG_SETMASK, self.mask)
+        block_signals(self.mask)
 
     def rebase(self) -> None:
         """Accept the present state as the normal one."""
         self.saved = self._actions()
-        self.mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        self.mask = blocked_signals()
 
 
 class Locale:

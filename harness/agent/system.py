@@ -12,6 +12,8 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from harness.agent.posix import read_at, user_id
+
 PARENT = "EP_HARNESS_PARENT"  # variable with the harness's process id, if it is on the same machine
 _PR_SET_PDEATHSIG = 1
 try:
@@ -58,11 +60,9 @@ def die_with(parent: str) -> None:
 
 def limit_memory(limit_mb: int | None) -> None:
     """Limit the address space, if the system can, so that a runaway allocation fails only here."""
-    if limit_mb:
-        try:
-            import resource
-        except ImportError:  # Windows
-            return
+    if limit_mb and sys.platform != "win32":
+        import resource
+
         resource.setrlimit(resource.RLIMIT_AS, (limit_mb << 20, limit_mb << 20))
 
 
@@ -87,7 +87,7 @@ def resident_mib() -> float | None:
         else:
             if STATM is None:
                 return None
-            resident = int(os.pread(STATM, 64, 0).split()[1]) * _PAGE_BYTES
+            resident = int(read_at(STATM, 64).split()[1]) * _PAGE_BYTES
     except OSError:  # such as a system without /proc
         return None
     return round(resident / (1 << 20), 2)
@@ -104,7 +104,7 @@ def is_closed_to_others(folder: str | os.PathLike[str]) -> bool:
     about = os.lstat(folder)
     if not stat.S_ISDIR(about.st_mode):
         return False
-    return os.name != "posix" or (about.st_uid == os.geteuid() and not about.st_mode & 0o077)
+    return os.name != "posix" or (about.st_uid == user_id() and not about.st_mode & 0o077)
 
 
 def new_folder(prefix: str) -> str:

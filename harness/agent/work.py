@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import time
 from typing import NamedTuple
+
+from harness.agent.posix import ticks_per_s
 
 _PARENT, _SESSION, _TIMES = 1, 3, slice(11, 15)
 """Fields of ``/proc/PID/stat`` after the name of the program: see ``proc_pid_stat(5)``, minus 3."""
@@ -51,7 +54,7 @@ def process_work(pid: int, proc: str = "/proc") -> ProcessWork | None:
     device = dict(pair for member in members for pair in _engines(proc, member))
     return ProcessWork(
         at_s=round(time.monotonic(), 3),
-        processor_s=ticks / os.sysconf("SC_CLK_TCK"),
+        processor_s=ticks / ticks_per_s(),
         waited_s=round(sum(_waited_ns(proc, member) for member in members) / 1e9, 3),
         device_s=round(sum(device.values()) / 1e9, 3),
         processors=_processors(pid),
@@ -110,6 +113,7 @@ def _engines(proc: str, pid: int) -> list[tuple[tuple[str, str], int]]:
 
 
 def _processors(pid: int) -> int:
-    with contextlib.suppress(OSError, AttributeError):
-        return len(os.sched_getaffinity(pid))
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            return len(os.sched_getaffinity(pid))
     return os.cpu_count() or 1

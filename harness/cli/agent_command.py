@@ -12,7 +12,7 @@ def _declare_build(options: Options) -> RunCommand:
     out = options.path("--out", "FILE", "program to write; default: ep-harness-agent")
 
     def run(given: GivenArguments) -> int:
-        from harness.cli.agent import build_native_agent
+        from harness.cli.agent_build import build_native_agent
 
         return build_native_agent(given[out], compiler=given[compiler], target=given[target])
 

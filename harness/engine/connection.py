@@ -11,6 +11,7 @@ import os
 import select
 import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -191,7 +192,7 @@ class Connection:
 
         A process that it left behind may hold the stream open. Windows cannot wait like this.
         """
-        if not hasattr(select, "poll"):
+        if sys.platform == "win32":
             return True
         if self._poll is None or self._polled != stream:
             self._poll, self._polled = select.poll(), stream
@@ -253,7 +254,7 @@ def _checked(values: dict[str, Any], token: str, modes: tuple[str, ...]) -> Gree
 
 def has_exited(popen: "subprocess.Popen[bytes]") -> bool:
     """Return whether a process has ended, without reaping it: its group's number must stay reserved."""
-    if hasattr(os, "waitid"):
+    if sys.platform != "win32" and hasattr(os, "waitid"):
         with contextlib.suppress(ChildProcessError):
             return os.waitid(os.P_PID, popen.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
         return True

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import agent
-from harness.agent import launcher, orphans, work
+from harness.agent import launcher, orphans, posix, work
 from harness.agent.frame import BINARY, LINE, MODES
 from harness.agent.hello import PROBE, hello
 from harness.agent.importer import packed_sources
@@ -163,7 +163,7 @@ def agent_source() -> str:
 
 def _launcher_source() -> str:
     """Return a source that defines ``module``, the launcher, after the modules that it imports."""
-    files = {module.__name__: str(module.__file__) for module in (work, orphans, launcher)}
+    files = {module.__name__: str(module.__file__) for module in (posix, work, orphans, launcher)}
     sources = [(name, Path(file).read_text(encoding="utf-8")) for name, file in files.items()]
     return _MODULES.format(sources=sources)
 

@@ -6,7 +6,6 @@ import os
 import queue
 import re
 import shutil
-import signal
 import subprocess
 import threading
 import time
@@ -16,6 +15,7 @@ from typing import Any
 from harness.agent.frame import ChangedFrameError, NoFrameError, framed, pieces
 from harness.agent.launcher import exit_cause, sign_of_life
 from harness.agent.orphans import end_orphans
+from harness.agent.posix import KILLED
 from harness.agent.work import ProcessWork, process_work
 from harness.core.errors import one_line
 from harness.engine.connection import Connection, Greeting, GreetingError
@@ -330,13 +330,13 @@ class AgentProcess:
         marker = self._started.marker
         if not marker:
             killed = self._terminated and os.name == "posix"
-            return exit_cause(-signal.SIGKILL if killed else code)
+            return exit_cause(-KILLED if killed else code)
         printed, report, rest = self._last_printed.rpartition(f"\n{marker}")
         how = one_line(rest.partition("\n")[0])
         if report:
             self._last_printed = printed
         if self._terminated and (not report or how == FROM_OUTSIDE):
-            return exit_cause(-signal.SIGKILL) if os.name == "posix" else exit_cause(code)
+            return exit_cause(-KILLED) if os.name == "posix" else exit_cause(code)
         if report and how != FROM_OUTSIDE:
             return how
         unreachable = self._started.by_ssh and code == CONNECTION_FAILED

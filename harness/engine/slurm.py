@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from harness.agent.posix import session_of_process
 from harness.core.errors import one_line
 
 if TYPE_CHECKING:
@@ -192,5 +193,5 @@ def _steps(text: str) -> dict[int, Waiting]:
     found = {}
     for step in _STEP.finditer(text):
         with contextlib.suppress(OSError):  # it has ended, or is on another machine
-            found[os.getsid(int(step[2]))] = Waiting(f"a step of job {step[1]}", NO_ROOM)
+            found[session_of_process(int(step[2]))] = Waiting(f"a step of job {step[1]}", NO_ROOM)
     return found

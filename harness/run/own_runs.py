@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from harness.agent.posix import user_id
 from harness.core.errors import UsageError
 from harness.core.reading import read_regular
 from harness.core.run_info import RunInfo
@@ -76,7 +77,7 @@ def _key() -> bytes | None:
     try:
         path = fill_once(cache_root() / KEY, _write_key) / "key"
         state = path.lstat()
-        if os.name == "posix" and (state.st_uid != os.getuid() or stat.S_IMODE(state.st_mode) & 0o077):
+        if os.name == "posix" and (state.st_uid != user_id() or stat.S_IMODE(state.st_mode) & 0o077):
             return None
         return read_regular(path, 1024) or None
     except (OSError, UsageError):

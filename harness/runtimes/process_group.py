@@ -2,13 +2,14 @@
 
 import os
 import signal
+import sys
 from subprocess import Popen
 from typing import Any
 
 
 def kill_group(popen: Popen[Any]) -> None:
     """Kill a process and everything that it has started; harmless on an ended one."""
-    if os.name == "posix":
+    if sys.platform != "win32":
         _signal_group(popen, signal.SIGKILL)
     else:
         popen.kill()
@@ -28,6 +29,8 @@ def has_group(popen: Popen[Any]) -> bool:
 
 
 def _signal_group(popen: Popen[Any], number: int) -> bool:
+    if sys.platform == "win32":
+        return False
     try:
         os.killpg(popen.pid, number)
     except (ProcessLookupError, PermissionError):  # macOS raises the second if only an ended process is left

@@ -175,7 +175,7 @@ def file_symbols(path: str, beginning: bytes) -> Symbols | None:
     Raises:
         ElfError, ValueError, struct.error: It is damaged.
     """
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             return None

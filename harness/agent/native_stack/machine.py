@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import platform
 import struct
 from typing import NamedTuple
 
@@ -62,4 +62,4 @@ AARCH64 = Machine(stack=31, frame=29, link=30)
 
 def this_machine() -> Machine:
     """Return the kind of this machine's processor; ``start`` has checked that it is one of the two."""
-    return AARCH64 if os.uname().machine == "aarch64" else X86_64
+    return AARCH64 if platform.machine() == "aarch64" else X86_64

@@ -8,6 +8,8 @@ import struct
 from bisect import bisect_right
 from typing import NamedTuple
 
+from harness.agent.posix import read_at
+
 PAGE = 4096
 ADDRESSES = 1 << 48
 """No memory of programs lies beyond this address."""
@@ -48,7 +50,7 @@ class Memory:
 
     def _page(self, number: int) -> bytes:
         if number not in self._pages:
-            content = os.pread(self._file, PAGE, number * PAGE)
+            content = read_at(self._file, PAGE, number * PAGE)
             if len(content) < PAGE:
                 raise OSError("no memory at %#x" % (number * PAGE))
             self._pages[number] = content

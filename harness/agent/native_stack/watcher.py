@@ -9,12 +9,16 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import time
 
 from harness.agent.native_stack import block, ptrace
 from harness.agent.native_stack.crash_print import CrashPrint
 from harness.agent.native_stack.demangle import Demangler
 from harness.agent.native_stack.start import ON
+
+if sys.platform == "win32":
+    raise ImportError("no other process can be traced here")
 
 FATAL = frozenset(
     {
