@@ -1,5 +1,5 @@
 // Filters of tables: a search over all texts of a row, and selects over its words, such as data-level. The choice
-// is in the address. An input of a date, or with data-least, is a least value.
+// is in the address. An input with data-least has a least value: a version or a day.
 // A row "suite" is the heading of its tbody, and is there while a row of it is.
 for (const filter of document.querySelectorAll(".filter[data-of]")) {
   const bodies = Array.from(document.getElementById(filter.dataset.of).tBodies);
@@ -17,17 +17,17 @@ for (const filter of document.querySelectorAll(".filter[data-of]")) {
     const place = theirs.findIndex((number, index) => number !== (mine[index] ?? 0));
     return place >= 0 && (mine[place] ?? 0) < theirs[place];
   };
-  const least = ({ dataset, type, name }) => dataset.least ?? (type === "date" ? name : undefined);
   const show = () => {
     let shown = 0;
     for (const row of rows) {
       row.hidden = !inputs.every((input) => {
         const { name, value } = input;
+        const { least } = input.dataset;
         if (name === "q") {
           return value.toLowerCase().split(/\s+/).every((word) => texts.get(row).includes(word));
         }
-        if (value !== "" && least(input)) {
-          return !isLess(row.dataset[least(input)], value);
+        if (value !== "" && least) {
+          return !isLess(row.dataset[least], value);
         }
         return value === "" || row.dataset[name].split(" ").includes(value);
       });

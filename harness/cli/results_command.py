@@ -10,7 +10,8 @@ from harness.cli.shared_options import ONE_OBJECT, RUN, as_json, store_folder
 def _declare_report(options: Options) -> RunCommand:
     runs = options.many("RUN", RUN, Path)
     out = options.required("--out", "DIR", "folder of the report", Path)
-    text = "html (default), markdown, csv, json, junit, badge; separate several with commas"
+    names = "html (default), markdown, csv, json, junit, ctrf, sarif, openmetrics, badge"
+    text = f"{names}; separate several with commas"
     formats = options.value("--format", "F,F", text, str, "html")
     templates = options.path("--templates", "DIR", "HTML templates that replace shipped ones")
     baseline = options.path("--baseline", "RUN", "show changes since this run (HTML)")

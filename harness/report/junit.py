@@ -28,11 +28,11 @@ def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellR
     with the verdict in the message. Unclean or unexpected ends of a target's processes are an additional
     case, ``exit``, in the first suite of the target.
     """
-    ends = dict(_ends(report, targets))
+    ends = dict(exit_outcomes(report, targets))
     required = {row.label for row in targets if row.required}
     by_suite: dict[str, list[tuple[CellRow, str]]] = {row.label: [] for row in targets}
     for cell in cells:
-        by_suite[cell.label].append((cell, _outcome(cell, required=cell.label in required)))
+        by_suite[cell.label].append((cell, case_outcome(cell, required=cell.label in required)))
     outcomes = [outcome for its in by_suite.values() for _, outcome in its]
     outcomes += [outcome for outcome, _ in ends.values()]
     yield '<?xml version="1.0" encoding="utf-8"?>\n'
@@ -43,7 +43,9 @@ def to_junit(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellR
     yield "</testsuites>\n"
 
 
-def _ends(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, tuple[str, TargetExit]]]:
+def exit_outcomes(
+    report: Report, targets: Sequence[TargetRow]
+) -> Iterator[tuple[str, tuple[str, TargetExit]]]:
     """Yield the label of a target's first row, with the outcome of its processes' ends, and these ends."""
     labels: dict[str, str] = {}
     for row in targets:
@@ -60,7 +62,7 @@ def _suite(
     end: tuple[str, TargetExit] | None,
 ) -> Iterator[str]:
     label = row.label
-    seconds = sum(_seconds(cell) for cell, _ in cells)
+    seconds = sum(case_seconds(cell) for cell, _ in cells)
     started = min((cell.started for cell, _ in cells if cell.started), default="")
     stamp = f" timestamp={_attribute(started[:_SECONDS])}" if started else ""
     counts = _counts([*(outcome for _, outcome in cells), *([] if end is None else [end[0]])])
@@ -96,22 +98,28 @@ def _case(label: str, cell: CellRow, outcome: str) -> Iterator[str]:
     # Servers read the part before a dot in the class's name as a package.
     where = f"{label.replace('.', '_')}.{cell.suite.replace('.', '_')}"
     head = f"<testcase classname={_attribute(where)} name={_attribute(cell.cell)}"
-    yield f'{head} time="{_seconds(cell):.6f}">'
+    yield f'{head} time="{case_seconds(cell):.6f}">'
     yield f"<properties>{_property('verdict', cell.verdict.value).strip()}</properties>"
-    cause = f" ({cell.cause})" if cell.cause else ""
-    message = f"{cell.verdict.value}{cause}: {cell.reason or cell.verdict.meaning}"
+    message = _attribute(case_message(cell))
     if outcome == "skipped":
-        known = f" ({cell.known})" if cell.known else ""
-        expected = f"expected failure{known}: " if cell.family is Family.FAILED else ""
-        yield f"<skipped message={_attribute(expected + message)}/>"
+        yield f"<skipped message={message}/>"
     elif outcome:
-        prefix = "unexpected " if not cell.expected and cell.family is not Family.FAILED else ""
-        yield f"<{outcome} type={_attribute(cell.verdict.value)} message={_attribute(prefix + message)}>"
+        yield f"<{outcome} type={_attribute(cell.verdict.value)} message={message}>"
         yield f"{_text(f'again: {cell.command}')}</{outcome}>"
     yield "</testcase>\n"
 
 
-def _outcome(cell: CellRow, *, required: bool) -> str:
+def case_message(cell: CellRow) -> str:
+    """Return the verdict with its reason, and whether the matrix expects it."""
+    cause = f" ({cell.cause})" if cell.cause else ""
+    message = f"{cell.verdict.value}{cause}: {cell.reason or cell.verdict.meaning}"
+    if cell.family is Family.FAILED:
+        known = f" ({cell.known})" if cell.known else ""
+        return f"expected failure{known}: {message}" if cell.expected else message
+    return message if cell.expected else f"unexpected {message}"
+
+
+def case_outcome(cell: CellRow, *, required: bool) -> str:
     """Return the element of a case; empty if it passed."""
     if cell.family is Family.MISSING:
         return "error"
@@ -127,7 +135,8 @@ def _counts(outcomes: list[str]) -> str:
     )
 
 
-def _seconds(cell: CellRow) -> float:
+def case_seconds(cell: CellRow) -> float:
+    """Return the time that a cell took, in seconds."""
     return ((cell.create_ms or 0.0) + (cell.first_run_ms or 0.0)) / 1000
 
 

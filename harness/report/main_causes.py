@@ -26,6 +26,8 @@ class MainCause(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         words: The sentence of the fault; the reason of the first cell if triage found none.
+        key: What its cells have in common, in one text; the same in every run.
+        first_cell: The id of one of them.
         count: Failed cells that it explains.
         unexpected: Those of them in which the matrix expects no failure.
         targets: The first targets concerned, each with its cells, and the number of the others.
@@ -35,6 +37,8 @@ class MainCause(msgspec.Struct, frozen=True, kw_only=True):
 
     verdict: Verdict
     words: str
+    key: str
+    first_cell: str
     count: int
     unexpected: int
     targets: tuple[str, ...]
@@ -59,12 +63,8 @@ class MainCauses(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def main_causes(report: Report) -> MainCauses:
-    """Return the causes of the failed cells of a report."""
-    found: dict[tuple[str, ...], list[ReportCell]] = {}
-    for cell in report.cells:
-        if cell.record.verdict.family is Family.FAILED:
-            found.setdefault(_key(cell), []).append(cell)
-    causes = sorted(map(_cause, found.values()), key=lambda one: -one.count)
+    """Return the causes of the failed cells of a report, in the order in which they are shown."""
+    causes = all_causes(report)
     first = [one for one in causes if one.unexpected][:_SHOWN_UNEXPECTED]
     shown = (*first, *[one for one in causes if one not in first][: _SHOWN_CAUSES - len(first)])
     return MainCauses(
@@ -76,10 +76,19 @@ def main_causes(report: Report) -> MainCauses:
     )
 
 
+def all_causes(report: Report) -> list[MainCause]:
+    """Return every cause, the most frequent first."""
+    found: dict[tuple[str, ...], list[ReportCell]] = {}
+    for cell in report.cells:
+        if cell.record.verdict.family is Family.FAILED:
+            found.setdefault(_key(cell), []).append(cell)
+    return sorted(map(_cause, found.values()), key=lambda one: -one.count)
+
+
 def _key(cell: ReportCell) -> tuple[str, ...]:
     record = cell.record
     if cell.fault is not None:
-        return (cell.fault.href,)
+        return (cell.fault.id,)
     # Figures of wrong numbers differ from model to model; the operator is what they have in common.
     operator = only_operator(record) if record.verdict in WRONG_NUMBERS else ""
     cause = operator or lack_of(record) or plain_cause(record.reason)
@@ -98,6 +107,8 @@ def _cause(cells: Sequence[ReportCell]) -> MainCause:
     return MainCause(
         verdict=record.verdict,
         words=one_line(visible(words if first.fault is None else first.fault.sentence), 160),
+        key="\n".join(_key(first)),
+        first_cell=visible(record.cell),
         count=len(cells),
         unexpected=unexpected,
         targets=tuple(first_of([f"{visible(label)} {count:,}" for label, count in targets], _SHOWN_NAMES)),

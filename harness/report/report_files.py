@@ -11,6 +11,7 @@ from harness.core.writing import aside, write_aside
 from harness.report.badge import badges
 from harness.report.cell_columns import CellRow
 from harness.report.comma_separated import axis_names, write_table
+from harness.report.ctrf import to_ctrf
 from harness.report.diff import compare_merged
 from harness.report.fault_bundle import bundles_for
 from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
@@ -20,10 +21,12 @@ from harness.report.junit import to_junit
 from harness.report.markdown import to_markdown
 from harness.report.merge import merge
 from harness.report.nights import nights_of
+from harness.report.open_metrics import to_open_metrics
 from harness.report.operator_pages import documented_operators
 from harness.report.read import RunData, captured_output, read_run, run_folders
 from harness.report.rows import TargetRow, cell_rows, target_rows
 from harness.report.run_comparison import read_side
+from harness.report.sarif import to_sarif
 from harness.report.site import write_site
 from harness.report.trend import TrendDatabase, failing_cells
 from harness.report.view import Report, build_report
@@ -150,6 +153,24 @@ def _junit(content: ReportContent, out: Path) -> Path:
     return path
 
 
+def _ctrf(content: ReportContent, out: Path) -> Path:
+    path = out / "ctrf-report.json"
+    write_aside(path, to_ctrf(content.report, content.targets, content.cells()))
+    return path
+
+
+def _sarif(content: ReportContent, out: Path) -> Path:
+    path = out / "report.sarif"
+    write_aside(path, to_sarif(content.report))
+    return path
+
+
+def _open_metrics(content: ReportContent, out: Path) -> Path:
+    path = out / "metrics.txt"
+    write_aside(path, to_open_metrics(content.report, content.targets))
+    return path
+
+
 def _badge(content: ReportContent, out: Path) -> Path:
     (out / "badges").mkdir(exist_ok=True)
     for name, badge in badges(content.report, content.targets):
@@ -163,6 +184,9 @@ FORMATS: dict[str, Callable[[ReportContent, Path], Path]] = {
     "csv": _csv,
     "json": _json,
     "junit": _junit,
+    "ctrf": _ctrf,
+    "sarif": _sarif,
+    "openmetrics": _open_metrics,
     "badge": _badge,
 }
 """Name -> function that writes the format and returns its first file."""

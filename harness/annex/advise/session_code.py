@@ -98,7 +98,7 @@ def _of_a_plugin(config: Configuration, library: str, model: PurePath) -> Iterat
     yield from _session(model, "options")
 
 
-def _session(model: Path, arguments: str) -> Iterator[str]:
+def _session(model: PurePath, arguments: str) -> Iterator[str]:
     yield "# Without enable_fallback=0, onnxruntime silently uses the CPU provider if this session fails."
     yield f"session = ort.InferenceSession({str(model)!r}, {arguments}, enable_fallback=0)"
 

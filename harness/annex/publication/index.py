@@ -7,8 +7,8 @@ import msgspec
 from harness.annex.conformance.level import case_label
 from harness.annex.conformance.profiles.profile import Profile
 from harness.annex.publication.entry import anchor_of
-from harness.annex.publication.lines import Line
 from harness.annex.publication.operator_page import operator_home
+from harness.annex.publication.product_group import ProductGroup
 
 INDEX_KINDS = ("operator", "provider", "profile", "case")
 """The kinds in the order of the list."""
@@ -23,10 +23,10 @@ class IndexEntry(msgspec.Struct, frozen=True, kw_only=True):
     href: str
 
 
-def index_of(lines: Iterable[Line], profiles: Iterable[Profile]) -> tuple[IndexEntry, ...]:
+def index_of(groups: Iterable[ProductGroup], profiles: Iterable[Profile]) -> tuple[IndexEntry, ...]:
     """Return all entries, by kind and name."""
     profiles = tuple(profiles)
-    found = [*_operators(profiles), *_providers(lines), *_cases(profiles)]
+    found = [*_operators(profiles), *_providers(groups), *_cases(profiles)]
     for one in profiles:
         href = f"p/{one.label}/index.html"
         found.append(IndexEntry(kind="profile", name=one.label, about=one.title, href=href))
@@ -54,8 +54,14 @@ def _operators(profiles: Iterable[Profile]) -> Iterator[IndexEntry]:
         yield IndexEntry(kind="operator", name=op, about=", ".join(labels), href=href)
 
 
-def _providers(lines: Iterable[Line]) -> Iterator[IndexEntry]:
-    for line in lines:
+def _providers(groups: Iterable[ProductGroup]) -> Iterator[IndexEntry]:
+    groups = tuple(groups)
+    for group in groups:
+        if group.is_large:
+            about = f"{group.named[0]} · {group.named[2]} · {len(group.counted):,} devices"
+            href = f"m/{group.id}/index.html"
+            yield IndexEntry(kind="provider", name=group.named[1], about=about, href=href)
+    for line in (line for group in groups if not group.is_large for line in group.lines):
         said = line.one.statement
         words = (said.product.vendor, said.environment.provider, line.one.device, ", ".join(line.newest))
         about = " · ".join(words)

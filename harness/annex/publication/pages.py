@@ -11,10 +11,12 @@ from harness.annex.publication.gather import Gathered
 from harness.annex.publication.index import INDEX_KINDS, index_of
 from harness.annex.publication.lines import CaseChanges, Line, product_lines, steps_of
 from harness.annex.publication.operator_page import operator_views
+from harness.annex.publication.product_group import FEW, ProductGroup, product_groups, shared_columns
 from harness.annex.publication.profile_cases import ProfileView, archive_of, view_of
 from harness.annex.publication.rerun_command import rerun_of
 from harness.annex.publication.version_table import version_tables
 from harness.report.page import Pages
+from harness.report.report_cell import page_file
 
 FILTERS = ("report.js", "publication.js")
 """The pages of a publisher's site, a function of only the submissions and the day."""
@@ -22,8 +24,11 @@ FILTERS = ("report.js", "publication.js")
 TABLES = ("report.js", "tables.js", "publication.js")
 """Scripts of pages with a filter and a table that can be sorted."""
 
-_SHOWN_DEVICES = 300
-"""Devices of one product that the page of an operator lists in each of its two tables."""
+_SHOWN_DEVICES = 360
+"""Devices that the page of an operator lists in each table, over all products."""
+
+_DEVICES_OF_A_PAGE = 300
+"""Devices that one page lists, so that it stays below 300 kB."""
 
 
 class SitePages:
@@ -32,6 +37,7 @@ class SitePages:
     def __init__(self, gathered: Gathered, title: str, today: dt.date) -> None:
         self.gathered, self.title, self.today = gathered, title, today
         self.lines = product_lines(gathered.entries)
+        self.groups = product_groups(self.lines)
         self._maker = Pages()
         self._maker.environment.filters.update(
             anchor=anchor_of, device_id=device_id, driver=driver_of, build=build_of
@@ -39,15 +45,19 @@ class SitePages:
 
     def all(self) -> Iterator[tuple[str, str]]:
         """Yield the name and text of each page."""
-        views = tuple(view_of(profile, self.lines) for profile in self.gathered.profiles.values())
+        few = [line for group in self.groups if not group.is_large for line in group.lines]
+        views = tuple(view_of(profile, few) for profile in self.gathered.profiles.values())
         labels = tuple(self.gathered.profiles)
-        yield self._page("index.html", "publication_start.html", TABLES, lines=self.lines, labels=labels)
+        yield self._page("index.html", "publication_start.html", TABLES, groups=self.groups, labels=labels)
+        for group in self.groups:
+            if group.is_large:
+                yield from self._product(group, labels)
         yield from self._profiles(views)
         yield from self._operators()
         yield from self._devices()
         tables = version_tables(self.lines)
         yield self._page("versions.html", "publication_versions.html", FILTERS, tables=tables)
-        index = index_of(self.lines, self.gathered.profiles.values())
+        index = index_of(self.groups, self.gathered.profiles.values())
         yield self._page("search.html", "publication_search.html", FILTERS, index=index, kinds=INDEX_KINDS)
         if self.gathered.refused:
             refusals = self.gathered.refused
@@ -64,7 +74,7 @@ class SitePages:
     def withdrawn(self, names: Iterable[str]) -> Iterator[tuple[str, str]]:
         """Yield pages for addresses of submissions and lines that no longer exist."""
         for name in names:
-            kind = {"s": "submission", "l": "provider", "d": "device"}[name[0]]
+            kind = {"s": "submission", "l": "provider", "d": "device", "m": "product"}[name[0]]
             yield self._page(name, "publication_withdrawn.html", FILTERS[:1], kind=kind)
 
     def _page(self, name: str, template: str, scripts: tuple[str, ...], **context: Any) -> tuple[str, str]:
@@ -86,13 +96,33 @@ class SitePages:
         )
         for view in views:
             home = f"p/{view.profile.label}"
-            yield self._page(f"{home}/index.html", "publication_profile.html", FILTERS, view=view)
+            yield self._page(
+                f"{home}/index.html",
+                "publication_profile.html",
+                FILTERS,
+                view=view,
+                shared=shared_columns(self.groups, view.profile.label),
+            )
             yield self._page(
                 f"{home}/compare.html",
                 "publication_compare.html",
                 ("report.js", "publication_compare.js"),
                 profile=view.profile,
                 archive=archive_of(view.profile, self.lines),
+            )
+
+    def _product(self, group: ProductGroup, labels: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        starts = range(0, len(group.lines), _DEVICES_OF_A_PAGE)
+        files = [page_file("index", number) for number in range(1, len(starts) + 1)]
+        for file, start in zip(files, starts, strict=True):
+            yield self._page(
+                f"m/{group.id}/{file}",
+                "publication_product.html",
+                TABLES,
+                group=group,
+                lines=group.lines[start : start + _DEVICES_OF_A_PAGE],
+                labels=labels,
+                files=files,
             )
 
     def _operators(self) -> Iterator[tuple[str, str]]:
@@ -106,11 +136,21 @@ class SitePages:
         yield self._page("operators.html", "publication_operators.html", TABLES, rows=rows, products=listed)
         for view in views:
             name = f"{view.home}/index.html"
-            yield self._page(name, "publication_operator.html", TABLES, view=view, shown=_SHOWN_DEVICES)
+            yield self._page(
+                name,
+                "publication_operator.html",
+                TABLES,
+                view=view,
+                shown=max(FEW, _SHOWN_DEVICES // len(view.products)),
+            )
 
     def _devices(self) -> Iterator[tuple[str, str]]:
         devices = devices_of(self.lines)
-        yield self._page("devices.html", "publication_devices.html", TABLES, devices=devices)
+        starts = range(0, len(devices), _DEVICES_OF_A_PAGE)
+        files = [page_file("devices", number) for number in range(1, len(starts) + 1)] or ["devices.html"]
+        for file, start in zip(files, starts or [0], strict=True):
+            shown = devices[start : start + _DEVICES_OF_A_PAGE]
+            yield self._page(file, "publication_devices.html", TABLES, devices=shown, files=files)
         for device in devices:
             yield self._page(f"d/{device.id}/index.html", "publication_device.html", TABLES, device=device)
 

@@ -6,7 +6,7 @@ import msgspec
 from markupsafe import Markup
 
 from harness.annex.conformance.level import CaseResult, Standing, case_label
-from harness.annex.conformance.profiles.profile import Profile, ProfileCase
+from harness.annex.conformance.profiles.profile import CORE, Profile, ProfileCase
 from harness.annex.conformance.submission import Totals
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.lines import Line
@@ -78,7 +78,8 @@ def view_of(profile: Profile, lines: Iterable[Line]) -> ProfileView:
     """Return the page of a profile, from lines with or without a submission of it."""
     columns = tuple(line.newest[profile.label] for line in lines if profile.label in line.newest)
     meanings = {feature.name: feature.meaning for feature in profile.features}
-    rows = tuple(_row(results) for results in zip(*(entry.result.cases for entry in columns), strict=True))
+    results = list(zip(*(entry.result.cases for entry in columns), strict=True)) or [()] * len(profile.cases)
+    rows = tuple(_row(case, found) for case, found in zip(profile.cases, results, strict=True))
     groups: dict[str, list[CaseRow]] = {}
     for row in rows:
         groups.setdefault(next(iter(row.case.ops)) if len(row.case.ops) == 1 else SEVERAL, []).append(row)
@@ -87,7 +88,7 @@ def view_of(profile: Profile, lines: Iterable[Line]) -> ProfileView:
         columns=columns,
         features=tuple(
             (name, meanings.get(name, ""), tuple(entry.result.features[name] for entry in columns))
-            for name in (columns[0].result.features if columns else ())
+            for name in (CORE, *meanings)
         ),
         groups=tuple(
             _group(name, groups[name]) for name in sorted(groups, key=lambda one: (one == SEVERAL, one))
@@ -133,12 +134,12 @@ def _text(text: str) -> str:
     return one_line(visible(text), _MOST_CHARS)
 
 
-def _row(results: Sequence[CaseResult]) -> CaseRow:
+def _row(case: ProfileCase, results: Sequence[CaseResult]) -> CaseRow:
     passes = {one.standing is Standing.PASSED for one in results}
     shown = {"failing": False in passes, "differing": len(passes) > 1}
     return CaseRow(
-        case=results[0].case,
-        label=results[0].label,
+        case=case,
+        label=case_label(case),
         results=tuple(results),
         shown=tuple(word for word, holds in shown.items() if holds),
     )

@@ -19,7 +19,7 @@ from harness.report.inert import inert_json
 _LISTING = "files.txt"
 """The files of a site; files that a later site no longer has are removed."""
 
-_KEPT = re.compile(r"[sld]/[0-9a-f]{16}/index\.html")
+_KEPT = re.compile(r"[sldm]/[0-9a-f]{8,16}/index\.html")
 """Pages whose address stays after their subject is withdrawn."""
 
 

@@ -11,9 +11,13 @@ from harness.annex.publication.devices import counted_lines, devices_of
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.lines import product_lines
 from harness.annex.publication.operator_page import OperatorView, operator_home, operator_views
+from harness.annex.publication.product_group import FEW, product_groups, shared_columns
+from harness.annex.publication.publisher_site import write_publication
 from harness.annex.publication.version_table import version_tables
+from tests.annex.conformance.small_profiles import operators_profile
 from tests.annex.conformance.submissions import changed, refused, wrong
-from tests.annex.publication.publisher import Publisher
+from tests.annex.publication.many import many_submissions
+from tests.annex.publication.publisher import DAY, Publisher
 
 NEG_13, NEG_21 = 4, 5
 
@@ -156,3 +160,35 @@ def test_pages_of_devices_operators_and_versions(tmp_path: Path) -> None:
                 file.unlink()
     publisher.submit("c", version="2.0", name="other")
     assert device in publisher.site()  # its address stays, as a page of the same device
+
+
+def test_a_product_on_many_devices_has_one_row_and_counts(entries: dict[str, AcceptedSubmission]) -> None:
+    many = [on(entries["1.10" if place else "1.8"], f"NPU 0{place}") for place in range(FEW + 1)]
+    lines = product_lines([*many, on(entries["1.9"], "NPU X", name="small")])
+    large, small = sorted(product_groups(lines), key=lambda one: not one.is_large)
+    assert (large.is_large, small.is_large) == (True, False)
+    assert large.conformant("operators@1") == (FEW, FEW + 1)
+    (column,) = shared_columns([large, small], "operators@1")
+    assert (column.devices, column.conformant, column.features["core"]) == (FEW + 1, FEW, FEW)
+    assert column.cases["suite/neg_004"] == FEW
+    assert column.cases["suite/add_000"] == FEW + 1
+
+
+def test_a_site_with_a_large_product_links_to_all_of_it(tmp_path: Path) -> None:
+    publisher = Publisher(tmp_path)
+    publisher.submit("one")
+    (one,) = publisher.gathered().entries
+    gathered = many_submissions(one, operators_profile(), submissions=20, devices=10, products=1, versions=3)
+    write_publication(gathered, tmp_path / "site", title="Many", today=DAY)
+    pages = {
+        path.relative_to(tmp_path / "site").as_posix(): path.read_text("utf-8")
+        for path in (tmp_path / "site").rglob("*.html")
+    }
+    (product,) = (name for name in pages if name.startswith("m/"))
+    assert f'href="{product}"' in pages["index.html"]
+    assert f'href="../../{product}"' in pages["p/operators@1/index.html"]
+    assert f'href="{product}"' in pages["search.html"]
+    devices = len([name for name in pages if name.startswith("d/")])
+    assert pages[product].count("<tr data-level=") == devices > FEW
+    row = pages["p/operators@1/index.html"].partition('<tr id="case-suite/add_000"')[2].partition("</tr>")[0]
+    assert f"of {devices}" in row

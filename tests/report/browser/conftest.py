@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 PATIENCE_S = 120
+AXE = "4.14.1"
 KEYS = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}
 # Chromium takes commands from descriptor 3 and answers on 4.
 AS_3_AND_4 = """
@@ -164,6 +165,15 @@ class Browser:
         found: dict[str, float] = self.value(LOW_CONTRAST)
         return found
 
+    def violations(self, axe: str) -> list[str]:
+        """Return what axe-core finds wrong: the rule, and the first element that breaks it."""
+        self.value(f"{axe}\n;0")
+        found: list[str] = self.value(
+            "axe.run(document).then((told) => told.violations.map("
+            "(one) => `${one.id}: ${one.nodes[0].html.slice(0, 200)}`))"
+        )
+        return found
+
     def until(self, expression: str) -> None:
         """Wait until an expression holds."""
         end = time.monotonic() + PATIENCE_S
@@ -211,6 +221,19 @@ class Browser:
             for event in self._events
             if event.get("method") == "Network.requestWillBeSent"
         } - {"about:blank"}
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Source of axe-core, which checks a page against WCAG: from npm, which runs none of its scripts."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("no npm here")
+    home = tmp_path_factory.mktemp("axe")
+    (home / "package.json").write_text("{}", "utf-8")
+    command = [npm, "install", "--ignore-scripts", "--no-save", "--no-audit", f"axe-core@{AXE}"]
+    subprocess.run(command, cwd=home, check=True, capture_output=True, timeout=PATIENCE_S)
+    return (home / "node_modules" / "axe-core" / "axe.min.js").read_text("utf-8")
 
 
 @pytest.fixture(scope="module")

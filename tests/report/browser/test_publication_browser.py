@@ -47,13 +47,29 @@ def test_every_page(browser: "Browser", site: tuple[Path, dict[str, str]], width
     browser.size(width)
     browser.look(prefers_color_scheme=scheme)
     pages = sorted(home.rglob("*.html"))
-    assert len(pages) == 12
+    assert len(pages) == 19
     for page in pages:
         browser.open(page.as_uri())
         assert browser.complaints == [], page
         assert browser.requests == {page.as_uri()}, page
         assert browser.value("document.querySelectorAll('img, iframe, object').length") == 0
         assert browser.value("document.documentElement.scrollWidth") <= width, page
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_page_breaks_a_rule_of_accessibility(
+    browser: "Browser", axe: str, site: tuple[Path, dict[str, str]], width: int, scheme: str
+) -> None:
+    home, _ = site
+    browser.size(width)
+    browser.look(prefers_color_scheme=scheme)
+    broken = {}
+    for page in home.rglob("*.html"):
+        browser.open(page.as_uri())
+        broken[page.relative_to(home).as_posix()] = browser.violations(axe)
+    assert {name: found for name, found in broken.items() if found} == {}
 
 
 def test_an_address_compares_any_two(browser: "Browser", site: tuple[Path, dict[str, str]]) -> None:

@@ -233,6 +233,23 @@ def test_pages_fit_their_window(browser: "Browser", site: Path, width: int, sche
     assert grounds == {"rgb(20, 23, 27)" if scheme == "dark" else "rgb(255, 255, 255)"}
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [NARROW, 1280])
+def test_no_page_breaks_a_rule_of_accessibility(
+    browser: "Browser", axe: str, site: Path, width: int, scheme: str
+) -> None:
+    browser.size(width)
+    browser.look(prefers_color_scheme=scheme)
+    broken = {}
+    for name in PAGES:
+        browser.open((site / name).as_uri())
+        broken[name] = browser.violations(axe)
+    assert {name: found for name, found in broken.items() if found} == {}
+    browser.value("document.querySelector('main').append(new Image())")
+    assert any(one.startswith("image-alt: ") for one in browser.violations(axe))  # it does look
+
+
 def test_pages_print(browser: "Browser", site: Path) -> None:
     browser.size(1280)
     browser.look(prefers_color_scheme="light")
