@@ -31,6 +31,12 @@ class Column(msgspec.Struct, frozen=True, kw_only=True):
         return ", ".join(f"{axis}={value}" for axis, value in self.axes)
 
     @property
+    def without_scenario(self) -> "Column":
+        """The column of the same target in which sessions are used plainly."""
+        axes = tuple(pair for pair in self.axes if pair[0] != "scenario")
+        return msgspec.structs.replace(self, axes=axes)
+
+    @property
     def label(self) -> str:
         """The target, with the axes if there are any."""
         return f"{self.target} · {self.setting}" if self.axes else self.target

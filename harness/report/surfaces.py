@@ -55,7 +55,7 @@ def surface_rows(records: Iterable[Record]) -> tuple[SurfaceRow, ...]:
     """Return a row for each target and scenario; targets by first appearance, scenarios as documented."""
     cells: dict[tuple[Column, str], list[Record]] = defaultdict(list)
     for record in records:
-        cells[_without_scenario(record), record.axes.get(_SCENARIO, PLAIN)].append(record)
+        cells[column_of(record).without_scenario, record.axes.get(_SCENARIO, PLAIN)].append(record)
     rank = {name: index for index, name in enumerate(SCENARIOS)}
     scenarios = sorted({name for _, name in cells}, key=lambda name: (rank.get(name, len(rank)), name))
     found = []
@@ -136,9 +136,3 @@ def _error(record: Record) -> str:
 
 def _model(record: Record) -> str:
     return f"{record.suite}/{record.model}"
-
-
-def _without_scenario(record: Record) -> Column:
-    column = column_of(record)
-    axes = tuple(pair for pair in column.axes if pair[0] != _SCENARIO)
-    return msgspec.structs.replace(column, axes=axes)

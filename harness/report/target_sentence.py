@@ -41,26 +41,42 @@ class TargetSentence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TargetSentences(msgspec.Struct, frozen=True, kw_only=True):
-    """The sentences that fit on the first page; ``more`` is the number of the others."""
+    """The sentences that fit on the first page.
+
+    Attributes:
+        more: Number of the others.
+        scenarios: Whether targets also have cells in scenarios, of which the page *API* tells.
+    """
 
     shown: tuple[TargetSentence, ...]
     more: int
+    scenarios: bool
 
 
 def target_sentences(report: Report) -> TargetSentences:
-    """Return a sentence for each column of the report, in its order."""
+    """Return a sentence for each column of the report, in its order.
+
+    A scenario of a column that also has plain runs gets none.
+    """
     known = {each.target: each for each in reversed(report.identities)}
     failed: dict[Column, list[ReportCell]] = {column: [] for column in report.columns}
     for cell in report.cells:
         if cell.record.verdict.family is Family.FAILED:
             failed[cell.column].append(cell)
-    rows = list(zip(report.summary, report.precision, strict=True))
+    every = list(zip(report.summary, report.precision, strict=True))
+    columns = set(report.columns)
+    rows = [
+        (row, precision)
+        for row, precision in every
+        if row.column.without_scenario == row.column or row.column.without_scenario not in columns
+    ]
     return TargetSentences(
         shown=tuple(
             _sentence(report, row, precision, known.get(row.column.target, NOTHING_KNOWN), failed[row.column])
             for row, precision in rows[:_SHOWN_TARGETS]
         ),
         more=max(0, len(rows) - _SHOWN_TARGETS),
+        scenarios=len(rows) < len(every),
     )
 
 

@@ -50,6 +50,16 @@ def test_more_targets_than_fit_are_counted() -> None:
     assert (len(found.shown), found.more) == (12, 2)
 
 
+def test_scenarios_of_a_target_are_left_to_their_page() -> None:
+    bound = {"scenario": "io_binding"}
+    found = target_sentences(
+        report(record("a"), record("a", axes=bound), record("b", target="q", axes=bound))
+    )
+    assert [one.column.label for one in found.shown] == ["npu", "q · scenario=io_binding"]
+    assert found.scenarios
+    assert not target_sentences(report(record("a"))).scenarios
+
+
 def test_the_causes_that_explain_most_cells_are_told_and_unexpected_ones_first() -> None:
     made = report(
         *failing(9, "no kernel", expected=True),
