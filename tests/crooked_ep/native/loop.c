@@ -60,6 +60,7 @@ OrtStatus *compile_loop(const OrtNode *fused, OrtNodeComputeInfo **made) {
     const OrtValueInfo *inputs[MOST_NAMES];
     struct loop *loop = calloc(1, sizeof *loop);
     size_t count;
+    loop->a = loop->b = loop->count = MOST_NAMES;
     OrtStatus *status = ORT(Node_GetNumInputs)(fused, &count);
     if (!status && count > MOST_NAMES) status = ORT(CreateStatus)(ORT_FAIL, "crooked: a loop with too many inputs");
     if (!status) status = ORT(Node_GetInputs)(fused, inputs, count);
@@ -71,6 +72,8 @@ OrtStatus *compile_loop(const OrtNode *fused, OrtNodeComputeInfo **made) {
         if (!strcmp(name, "b")) loop->b = i;
         if (!strcmp(name, "ep_harness_iterations")) loop->count = i;
     }
+    if (!status && (loop->a | loop->b | loop->count) >= MOST_NAMES)
+        status = ORT(CreateStatus)(ORT_FAIL, "crooked: not the loop of the tests");
     loop->table = (OrtNodeComputeInfo){API_VERSION, begin, go_on, end};
     *made = &loop->table;
     return status;

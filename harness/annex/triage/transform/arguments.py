@@ -12,6 +12,9 @@ from harness.corpus.schema_types import schema_of
 if TYPE_CHECKING:
     import onnx.defs
 
+_ENDS_OF_LOOP = (0, 1)
+"""Inputs of Loop without which it may go on for ever: how often it runs, and whether it begins."""
+
 ArgumentPlace = tuple[int, str, int]
 """Index of a node, ``inputs`` or ``outputs``, index among these."""
 
@@ -34,8 +37,10 @@ def fewer_arguments(net: Net, context: Context) -> Search:
 
 
 def _optional(net: Net, node: NetNode, used: set[str]) -> list[tuple[str, int]]:
-    schema = schema_of(node.proto(), net.opsets)
-    places = [("inputs", number) for number, name in enumerate(node.inputs) if name]
+    proto = node.proto()
+    schema = schema_of(proto, net.opsets)
+    ends = _ENDS_OF_LOOP if proto.op_type == "Loop" else ()
+    places = [("inputs", number) for number, name in enumerate(node.inputs) if name and number not in ends]
     places += [("outputs", number) for number, name in enumerate(node.outputs) if name and name not in used]
     # For an operator that ONNX does not know, any but the first may be optional.
     return [place for place in places if (_may_go(schema, *place) if schema else place[1] > 0)]

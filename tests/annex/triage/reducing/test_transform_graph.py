@@ -245,6 +245,22 @@ def test_of_any_number_of_inputs_the_least_stay() -> None:
     assert len(net.nodes[0].inputs) == 1
 
 
+def test_a_loop_keeps_what_ends_it() -> None:
+    """Without both of them it would go on for ever, in every trial."""
+    start = subject(
+        """<ir_version: 8, opset_import: ["": 17]>
+        g (float[2,3] x, int64 n) => (float[2,3] y) {
+            [loop] y = Loop (n, , x) <body = b (int64 i, bool on, float[2,3] s) => (bool go, float[2,3] t) {
+                go = Identity(on) t = Neg(s)
+            }>
+        }""",
+        x=X,
+        n=np.array(2, np.int64),
+    )
+    net = apply(fewer_arguments, start)
+    assert net.nodes[0].inputs[0] == "n"
+
+
 def test_kept_nodes_stay() -> None:
     net = apply(fewer_nodes, subject(CHAIN, x=X), lambda *_: True, keep={"neg", "sin"}.__contains__)
     assert names(net) == ["neg", "sin"]
