@@ -50,7 +50,7 @@ def _tests(
     required = {row.label for row in targets if row.required}
     for cell in cells:
         outcome = case_outcome(cell, required=cell.label in required)
-        one = {
+        one: dict[str, Any] = {
             "name": _text(cell.cell),
             "status": _STATUS[outcome],
             "duration": round(1000 * case_seconds(cell)),

@@ -34,9 +34,10 @@ def _to_finish(report: Report) -> Iterator[SuggestedCommand]:
     run, matrix = _run_folder(report), report.matrix_path
     if not report.complete:
         yield _step("Finish the run: its figures are not final.", "run", matrix, "--resume", run)
-    if report.unavailable:
-        count = plural(len({row.column.target for row in report.unavailable}), "target")
-        yield _step(f"See why {count} could not run everything, and what to install.", "doctor", matrix)
+    unused = {row.column.target for row in report.summary if row.skipped and not row.tried}
+    if unused:
+        count = plural(len(unused), "target")
+        yield _step(f"See why {count} could not be used, and what to install.", "doctor", matrix)
 
 
 def _to_explain(report: Report) -> Iterator[SuggestedCommand]:

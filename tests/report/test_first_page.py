@@ -103,6 +103,14 @@ def test_the_next_step_is_a_command_without_a_path_of_the_machine() -> None:
     assert [step.command.split()[1] for step in good] == ["diff", "fuzz"]
 
 
+def test_only_a_target_that_ran_nothing_sends_to_the_doctor() -> None:
+    nothing = record("a", target="other", verdict=Verdict.UNAVAILABLE, reason="no device")
+    some = record("b", verdict=Verdict.UNAVAILABLE, reason="no locale")
+    names = [one.command.split()[1] for one in suggested_commands(report(record("a"), some))]
+    assert "doctor" not in names
+    assert suggested_commands(report(record("a"), some, nothing))[0].command.split()[1] == "doctor"
+
+
 def test_the_page_has_the_four_answers_in_order(tmp_path: Path) -> None:
     old, new = merged([record("a")]), merged([record("a", verdict=Verdict.CRASH, reason="<b>SIGSEGV")])
     changes = compare_merged(old, new, names=("last week", "this run"))

@@ -1,12 +1,16 @@
 """What other programs read: badges, the Atom feed, and ``data.json``."""
 
+import csv
+import io
 import uuid
+from collections.abc import Iterable
 from html import escape
 from typing import Any, Literal
 
 import msgspec
 
 from harness.annex.conformance.submission import Level, Statement
+from harness.annex.publication.devices import DeviceFacts, SiteDevice, build_of, driver_of
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.gather import Gathered, RefusedSubmission
 from harness.annex.publication.lines import line_id
@@ -14,6 +18,7 @@ from harness.core.errors import one_line
 from harness.core.json_schema import json_schema_of
 from harness.core.visible_text import visible
 from harness.report.badge import Badge
+from harness.report.inert import inert_csv
 
 _COLOURS = {Level.CONFORMANT: "#2f7d46", Level.PARTIAL: "#8a6d00", Level.NOT: "#b03a17"}
 _NO_COLOUR = "#6f747c"
@@ -60,26 +65,123 @@ class PublicationData(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[RefusedSubmission, ...]
 
 
-def data_of(gathered: Gathered) -> PublicationData:
-    """Return the contents of ``data.json``."""
-    return PublicationData(
+class ListedDevice(msgspec.Struct, frozen=True, kw_only=True):
+    """One device in ``devices.json``.
+
+    Attributes:
+        id: Its address is ``d/<id>/``.
+        facts: What its statements tell about it.
+        submissions: Their number.
+        newest: The day of the newest one.
+        data: Address of its submissions, in the format of ``data.json``; ``history`` of a table of them, CSV.
+    """
+
+    id: str
+    label: str
+    facts: tuple[DeviceFacts, ...]
+    drivers: tuple[str, ...]
+    submissions: int
+    newest: str
+    data: str
+    history: str
+
+
+class DeviceList(msgspec.Struct, frozen=True, kw_only=True):
+    """Contents of ``devices.json``."""
+
+    schema: Literal[1]
+    devices: tuple[ListedDevice, ...]
+
+
+class HistoryRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One submission in ``history.csv`` of a device; the newest first."""
+
+    id: str
+    created: str
+    vendor: str
+    product: str
+    version: str
+    provider: str
+    onnxruntime: str
+    driver: str
+    build: str
+    profile: str
+    level: str
+    passed: int
+    required: int
+    signer: str
+
+
+def data_of(
+    entries: Iterable[AcceptedSubmission], refused: tuple[RefusedSubmission, ...] = ()
+) -> PublicationData:
+    """Return the contents of ``data.json``: of a whole site, or of one device."""
+    return PublicationData(schema=1, submissions=tuple(map(_published, entries)), refused=refused)
+
+
+def devices_data(devices: Iterable[SiteDevice]) -> DeviceList:
+    """Return the contents of ``devices.json``."""
+    return DeviceList(
         schema=1,
-        submissions=tuple(
-            Published(
-                id=entry.id,
-                line=line_id(entry),
-                level=entry.level,
-                marks=entry.marks,
-                signer=entry.signer,
-                passed=entry.share.count,
-                required=entry.share.total,
-                statement=entry.statement,
-                simulated=entry.simulated,
-                cases={one.label: one.verdict.value for one in entry.result.cases},
+        devices=tuple(
+            ListedDevice(
+                id=one.id,
+                label=one.label,
+                facts=one.facts,
+                drivers=one.drivers,
+                submissions=len(one.history),
+                newest=one.newest,
+                data=f"d/{one.id}/data.json",
+                history=f"d/{one.id}/history.csv",
             )
-            for entry in gathered.entries
+            for one in devices
         ),
-        refused=gathered.refused,
+    )
+
+
+def history_csv(device: SiteDevice) -> bytes:
+    """Return the submissions of a device as a table for a spreadsheet: UTF-8 with a byte order mark."""
+    lines = io.StringIO()
+    writer = csv.writer(lines, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\r\n")
+    writer.writerow(HistoryRow.__struct_fields__)
+    for entry, *_ in device.history:
+        values = msgspec.structs.astuple(_history_row(entry))
+        writer.writerow([inert_csv(one) if isinstance(one, str) else one for one in values])
+    return lines.getvalue().encode("utf-8-sig")
+
+
+def _published(entry: AcceptedSubmission) -> Published:
+    return Published(
+        id=entry.id,
+        line=line_id(entry),
+        level=entry.level,
+        marks=entry.marks,
+        signer=entry.signer,
+        passed=entry.share.count,
+        required=entry.share.total,
+        statement=entry.statement,
+        simulated=entry.simulated,
+        cases={one.label: one.verdict.value for one in entry.result.cases},
+    )
+
+
+def _history_row(entry: AcceptedSubmission) -> HistoryRow:
+    said, where = entry.statement, entry.statement.environment
+    return HistoryRow(
+        id=entry.id,
+        created=said.created,
+        vendor=said.product.vendor,
+        product=said.product.name,
+        version=said.product.version,
+        provider=where.provider,
+        onnxruntime=where.onnxruntime,
+        driver=driver_of(entry),
+        build=build_of(entry),
+        profile=entry.profile,
+        level=entry.level.value,
+        passed=entry.share.count,
+        required=entry.share.total,
+        signer=entry.signer,
     )
 
 

@@ -37,7 +37,7 @@ class SitePages:
     def __init__(self, gathered: Gathered, title: str, today: dt.date) -> None:
         self.gathered, self.title, self.today = gathered, title, today
         self.lines = product_lines(gathered.entries)
-        self.groups = product_groups(self.lines)
+        self.groups, self.devices = product_groups(self.lines), devices_of(self.lines)
         self._maker = Pages()
         self._maker.environment.filters.update(
             anchor=anchor_of, device_id=device_id, driver=driver_of, build=build_of
@@ -145,7 +145,7 @@ class SitePages:
             )
 
     def _devices(self) -> Iterator[tuple[str, str]]:
-        devices = devices_of(self.lines)
+        devices = self.devices
         starts = range(0, len(devices), _DEVICES_OF_A_PAGE)
         files = [page_file("devices", number) for number in range(1, len(starts) + 1)] or ["devices.html"]
         for file, start in zip(files, starts or [0], strict=True):

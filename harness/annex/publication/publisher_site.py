@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.annex.publication.entry import AcceptedSubmission
-from harness.annex.publication.formats import atom, badge_svg, data_of, shields
+from harness.annex.publication.formats import atom, badge_svg, data_of, devices_data, history_csv, shields
 from harness.annex.publication.gather import Gathered
 from harness.annex.publication.pages import SitePages
 from harness.core.errors import UsageError
@@ -67,7 +67,11 @@ def _files(gathered: Gathered, pages: SitePages, old: set[str]) -> Iterator[tupl
     gone = sorted(name for name in old - made if _KEPT.fullmatch(name))
     for name, text in pages.withdrawn(gone):
         yield name, text.encode()
-    yield "data.json", inert_json(data_of(gathered))
+    yield "data.json", inert_json(data_of(gathered.entries, gathered.refused))
+    yield "devices.json", inert_json(devices_data(pages.devices))
+    for device in pages.devices:
+        yield f"d/{device.id}/data.json", inert_json(data_of(entry for entry, *_ in device.history))
+        yield f"d/{device.id}/history.csv", history_csv(device)
     yield "feed.xml", atom(gathered, pages.title).encode()
     for entry in gathered.entries:
         yield from _of_submission(entry)

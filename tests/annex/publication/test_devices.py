@@ -1,5 +1,7 @@
 """A site counts devices, not submissions, and says since which version something passes."""
 
+import csv
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -151,6 +153,15 @@ def test_pages_of_devices_operators_and_versions(tmp_path: Path) -> None:
     assert "1 gained, 0 lost" in page
     assert f'href="{device}"' in site["devices.html"].decode()
     assert "1 of 1" in site["operators.html"].decode()
+    (listed,) = json.loads(site["devices.json"])["devices"]
+    assert (listed["submissions"], listed["facts"][0]["kind"]) == (2, "NPU")
+    own, every = json.loads(site[listed["data"]]), json.loads(site["data.json"])
+    assert own == every
+    rows = list(csv.DictReader(site[listed["history"]].decode("utf-8-sig").splitlines()))
+    assert [(row["version"], row["passed"], row["required"]) for row in rows] == [
+        (one["statement"]["product"]["version"], str(one["passed"]), str(one["required"]))
+        for one in own["submissions"]
+    ]
     assert "since 1.9 <span" in site["o/Neg/index.html"].decode()
     assert "at least since 1.8 <span" in site["o/Add/index.html"].decode()
     assert '<tr data-version="1.9" data-from="20' in site["versions.html"].decode()
