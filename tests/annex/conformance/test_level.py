@@ -21,7 +21,8 @@ EXPECTED = {
     Standing.MISSING: {"pass_partial", "fallback", "folded", "unsupported"},
     Standing.FAILED: {
         "crash", "hang", "out_of_memory", "option_rejected", "error", "fallback_at_run", "shape_mismatch",
-        "dtype_mismatch", "nan_mismatch", "mismatch", "nondeterministic", "precision_loss", "unclean_exit",
+        "dtype_mismatch", "nan_mismatch", "mismatch", "nondeterministic", "precision_loss",
+        "wrong_device", "unclean_exit",
     },
     Standing.OPEN: {
         "unavailable", "declared", "timeout", "invalid_model", "reference_disputed", "no_golden", "no_input",
