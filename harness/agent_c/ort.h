@@ -121,6 +121,7 @@ PLACE(311, 22, const OrtKeyValuePairs *, HardwareDevice_Metadata, const OrtHardw
 PLACE(312, 22, const char *, EpDevice_EpName, const OrtEpDevice *);
 PLACE(314, 22, const OrtKeyValuePairs *, EpDevice_EpMetadata, const OrtEpDevice *);
 PLACE(316, 22, const OrtHardwareDevice *, EpDevice_Device, const OrtEpDevice *);
+PLACE(318, 23, OrtStatus *, GetTensorSizeInBytes, const OrtValue *, size_t *);
 PLACE(407, 24, OrtStatus *, Session_GetEpGraphAssignmentInfo, const OrtSession *, const OrtSubgraph *const **, size_t *);
 PLACE(408, 24, OrtStatus *, EpAssignedSubgraph_GetEpName, const OrtSubgraph *, const char **);
 PLACE(409, 24, OrtStatus *, EpAssignedSubgraph_GetNodes, const OrtSubgraph *, const OrtAssignedNode *const **, size_t *);

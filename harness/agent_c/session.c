@@ -118,7 +118,9 @@ bool runtime_load(Arena *arena, const char *asked, Refusal *refusal) {
     OrtStatus *status = ORT(CreateEnv)(2, "ep-harness", &ort_env);
     if (!status) status = ORT(GetAllocatorWithDefaultOptions)(&ort_allocator);
     if (!status) status = ORT(GetAvailableProviders)(&available, &available_count);
-    return status ? refuse_status(arena, refusal, "import_failed", status) : true;
+    if (status) return refuse_status(arena, refusal, "import_failed", status);
+    learn_numbers(ort_allocator);
+    return true;
 }
 
 static void put_pairs(Message *message, const OrtKeyValuePairs *pairs, bool comma) {

@@ -39,7 +39,26 @@ static const struct {
              {"uint2", 2, 0},
              {"int2", 2, 0},
              {"float8e8m0", 8, 0}};
-enum { KNOWN_TYPES = sizeof TYPES / sizeof *TYPES };
+enum { KNOWN_TYPES = sizeof TYPES / sizeof *TYPES, NEWEST = 24 };
+
+static bool makes_by_onnx = true;
+
+void learn_numbers(OrtAllocator *allocator) {
+    int64_t shape = 4;
+    size_t size = 0;
+    OrtValue *made = NULL;
+    OrtStatus *status = HAS(GetTensorSizeInBytes) ? ORT(CreateTensorAsOrtValue)(allocator, &shape, 1, NEWEST, &made) : NULL;
+    if (!status && made) status = ORT(GetTensorSizeInBytes)(made, &size);
+    makes_by_onnx = size != 1; /* four elements of uint2 fill a byte */
+    if (made) ORT(ReleaseValue)(made);
+    if (status) ORT(ReleaseStatus)(status);
+}
+
+/* Return the number by which the runtime makes a tensor: 1.27 takes ONNX's numbers there, and tells the API's. */
+static int number_to_make(int type) {
+    if (!makes_by_onnx || type < NEWEST) return type;
+    return type == NEWEST + 2 ? NEWEST : type + 1;
+}
 
 static bool unfed(Trouble *trouble, const char *why) {
     trouble->unfeedable = why;
@@ -126,7 +145,8 @@ static bool numbers_feed(Arena *arena, const Value *value, OrtValue **made, Trou
     char *data = arena_take(arena, value->size + ALIGNED);
     data += (ALIGNED - (uintptr_t)data % ALIGNED) % ALIGNED;
     if (value->size) memcpy(data, value->data, value->size);
-    OrtStatus *status = ORT(CreateTensorWithDataAsOrtValue)(memory, data, value->size, value->shape, value->rank, value->type, made);
+    OrtStatus *status = ORT(CreateTensorWithDataAsOrtValue)(memory, data, value->size, value->shape, value->rank,
+                                                            number_to_make(value->type), made);
     ORT(ReleaseMemoryInfo)(memory);
     return good(trouble, status);
 }

@@ -26,6 +26,7 @@ typedef struct {
     OrtStatus *status;      /* an error of onnxruntime */
 } Trouble;
 
+void learn_numbers(OrtAllocator *allocator); /* how the runtime numbers its newest element types */
 bool value_read(Arena *arena, const Json *wire, Value *value, Trouble *trouble);
 bool value_feed(Arena *arena, const Value *value, OrtAllocator *allocator, OrtValue **made, Trouble *trouble);
 bool value_take(Arena *arena, const OrtValue *from, OrtAllocator *allocator, Value *value, Trouble *trouble);
