@@ -16,7 +16,7 @@ def program(then: str, needed: str = "harness") -> bytes:
     sent.
     """
     loader: Any = sys.modules["harness.agent"].__spec__.loader  # type: ignore[union-attr]  # an Importer
-    always = ("harness", "harness.agent", __name__)
+    always = ("harness", "harness.agent", "harness.agent.posix", __name__)
     sources = {
         name: text for name, text in loader.sources.items() if name in always or name.startswith(needed)
     }
