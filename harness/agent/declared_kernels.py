@@ -17,8 +17,10 @@ def declared_kernels(provider: str) -> list[str] | None:
     None before onnxruntime 1.25, and where the provider compiles nodes and declares no kernels. onnxruntime
     makes an instance of the provider for this, with its default options.
     """
-    from onnxruntime.capi import onnxruntime_pybind11_state as native
-
+    try:
+        from onnxruntime.capi import onnxruntime_pybind11_state as native
+    except ImportError:  # an onnxruntime of another build
+        return None
     ask: Any = getattr(native, "get_registered_ep_kernel_defs", None)
     if ask is None:
         return None

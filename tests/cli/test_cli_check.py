@@ -83,7 +83,7 @@ def test_the_api_is_one_line_for_each_surface(tmp_path: Path, capsys: pytest.Cap
     words = {name: word for word, name, *_ in found}
     assert words.keys() == SCENARIOS.keys() - {"adapters", "generate", "package", "separate_outputs"}
     # It compiles nothing, falls back to nobody, is no library, and has no option of an open session.
-    refused = {"compile", "cpu_fallback_disabled", "dynamic_options", "ep_context", "lifecycle"}
+    refused = {"capture", "compile", "cpu_fallback_disabled", "dynamic_options", "ep_context", "lifecycle"}
     assert {name for name, word in words.items() if word == "refused"} == refused
     assert any(line.startswith("not tried separate_outputs") for line in printed)
 
@@ -115,7 +115,7 @@ def test_what_is_not_available_is_no_success(tmp_path: Path, capsys: pytest.Capt
         ([CPU, "--quick", "--model", "nothing*"], "nothing*"),
         ([CPU, "--quick", "--suite", "corners"], "--quick: is about a provider without --suite and FOLDER"),
         ([CPU, "--api", "--suite", "corners"], "--api: is about a provider without --suite and FOLDER"),
-        ([CPU, "--thorough", "--model", "*/test_abs"], "--thorough: fuzzes, which goes with neither --model"),
+        ([CPU, "--thorough", "--model", "*/test_abs"], "--thorough: fuzzes, which goes with none of --model"),
         (["X", "--plugin", "./x.so", "--env", "A"], "--env: expected KEY=VALUE, got 'A'"),
     ],
 )

@@ -55,6 +55,10 @@ STATE = SimpleNamespace(
 )
 
 
+CONTEXT = '"\tEPContext '
+"""How a node of a compiled model begins: the field op_type of a NodeProto."""
+
+
 class Fail(Exception):  # noqa: N818 - onnxruntime's own name
     """What onnxruntime raises for most errors."""
 
@@ -579,12 +583,12 @@ class InferenceSession:
         self.compiled = False
         if isinstance(model, str) and Path(model).stem == "context":
             self.compiled = True
-            self.fault = Path(model).read_text(encoding="utf-8").removeprefix("EPContext ")
+            self.fault = Path(model).read_text(encoding="utf-8").removeprefix(CONTEXT)
             act(self.fault, "reload")
         if "ep.context_file_path" in settings.entries and self.fault != "not_compiled":
             if self.fault == "never_compiled":
                 raise Fail("the provider cannot be asked for a context")
-            content = "EPContext " + self.fault if self.fault != "empty_context" else ""
+            content = CONTEXT + self.fault if self.fault != "empty_context" else ""
             Path(settings.entries["ep.context_file_path"]).write_text(content, encoding="utf-8")
         STATE.model = "" if isinstance(model, bytes) else Path(model).stem
         self.settings = settings
