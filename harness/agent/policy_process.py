@@ -58,7 +58,8 @@ def _answer(request: dict[str, Any], tell: Any) -> None:
     ort = import_onnxruntime()
     tell("runtime", str(ort.__version__))
     if not hasattr(ort.SessionOptions, "set_provider_selection_policy"):
-        tell("declined", "onnxruntime %s has no selection policies; 1.22 is the first" % ort.__version__)
+        # C has them from 1.22 on.
+        tell("declined", "onnxruntime %s has no policies in Python; 1.23 is the first" % ort.__version__)
         return
     for name, plugin in request["libraries"]:
         tell("step", "register %s" % name)

@@ -132,6 +132,7 @@ def _policies(wanted: ProviderRequest, run_folder: Path) -> tuple[PolicyStudy, .
         found: tuple[PolicyStudy, ...] = (PolicyStudy(declined=declined),)
     else:
         plugin = wanted.plugin and plugins_from_here([wanted.plugin])[0]
+        notify("trying the selection policies of onnxruntime ...")
         found = study_policies(wanted.provider, plugin, pairs_of("--env", wanted.env))
     with writing(run_folder, "the run folder"):
         content = msgspec.json.format(msgspec.json.encode(PolicyFile(studies=found)))

@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from harness import agent
+from harness.agent import policy_process
 from harness.agent.bootstrap import BOOTSTRAP, program_of
 from harness.agent.launcher import exit_cause
 from harness.agent.sources import sources_in
@@ -99,6 +100,8 @@ class PolicyTrial:
         self._libraries = list(libraries)
         self._env = dict(env)
         self._python = python
+        own = Path(policy_process.__file__).read_text("utf-8")
+        self._sources = {**sources_in(str(Path(agent.__file__).parent)), policy_process.__name__: own}
         suite = probe_suite()
         (name,) = suite.models()
         case = load_case(suite, name, {})
@@ -126,10 +129,10 @@ class PolicyTrial:
         return PolicyStudy(
             machine=f"{processor()['model'] or platform.machine()}, {platform.system()}",
             runtime=survey.runtime,
-            libraries={} if survey.declined else takes_part,
+            libraries=takes_part if survey.policies else {},
             offered=offered,
             answers=tuple(map(self._answer, survey.policies)),
-            declined=survey.declined or survey.error or survey.ended,
+            declined="" if survey.policies else survey.declined or survey.error or survey.ended,
         )
 
     def _answer(self, policy: str) -> PolicyAnswer:
@@ -139,7 +142,7 @@ class PolicyTrial:
                 provider=name,
                 devices=tuple(
                     OfferedDevice(provider=name, type=kind, device=words)
-                    for kind, words in zip(kinds, devices, strict=True)
+                    for kind, words in zip(kinds, devices, strict=False)
                 ),
                 nodes=None if told.nodes is None else told.nodes.get(name, 0),
             )
@@ -162,8 +165,7 @@ class PolicyTrial:
             "inputs": self._inputs,
             "policy": policy,
         }
-        sources = sources_in(str(Path(agent.__file__).parent))
-        text = program_of(sources, sources["harness.agent.importer"], _START % request)
+        text = program_of(self._sources, self._sources["harness.agent.importer"], _START % request)
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             try:
                 popen = start_process((self._python, "-u", "-c", BOOTSTRAP), self._env, Path(folder))

@@ -122,13 +122,14 @@ def test_the_plugins_that_are_installed_choose_together() -> None:
 def test_an_onnxruntime_without_policies_is_told(tmp_path: Path) -> None:
     package = tmp_path / "onnxruntime"
     package.mkdir()
-    text = "__version__ = '1.21.0'\nclass SessionOptions: pass\nclass InferenceSession: pass\n"
+    text = "__version__ = '1.22.1'\nclass SessionOptions: pass\nclass InferenceSession: pass\n"
     (package / "__init__.py").write_text(text, encoding="utf-8")
     study = PolicyTrial([(CROOKED, "/none.so")], {"PYTHONPATH": str(tmp_path)}).run()
-    assert study.declined == "onnxruntime 1.21.0 has no selection policies; 1.22 is the first"
+    assert study.declined == "onnxruntime 1.22.1 has no policies in Python; 1.23 is the first"
     assert (study.answers, study.libraries) == ((), {})
 
 
 def test_a_python_that_does_not_start_is_told(tmp_path: Path) -> None:
-    study = PolicyTrial([], {}, python=str(tmp_path / "python")).run()
+    study = PolicyTrial([(CROOKED, "/none.so")], {}, python=str(tmp_path / "python")).run()
     assert "cannot be started" in study.declined
+    assert study.libraries == {}
