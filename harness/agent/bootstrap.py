@@ -20,5 +20,9 @@ def program(then: str, needed: str = "harness") -> bytes:
     sources = {
         name: text for name, text in loader.sources.items() if name in always or name.startswith(needed)
     }
-    importer = loader.sources["harness.agent.importer"]
+    return program_of(sources, loader.sources["harness.agent.importer"], then)
+
+
+def program_of(sources: dict[str, str], importer: str, then: str) -> bytes:
+    """Return the line that makes modules importable in another Python, and then runs some code."""
     return repr("%s\nImporter(%r).install()\n%s\n" % (importer, sources, then)).encode() + b"\n"

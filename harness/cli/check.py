@@ -8,21 +8,32 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
-from harness.cli.init import examine_here
+from harness.cli.init import examine_here, plugins_from_here
 from harness.cli.matrix_text import matrix_of, write_new_matrix
-from harness.cli.output import notify
+from harness.cli.output import notify, print_lines
 from harness.cli.parser import run_words
+from harness.cli.policy_table import policy_lines
 from harness.cli.run import run
 from harness.cli.surface_table import print_surfaces
-from harness.cli.targets import THIS_MACHINE, ProviderRequest, Tested, in_its_place, naming_arguments
+from harness.cli.targets import (
+    THIS_MACHINE,
+    ProviderRequest,
+    Tested,
+    in_its_place,
+    naming_arguments,
+    pairs_of,
+)
 from harness.cli.web import WebRuntime
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
+from harness.core.policy_study import POLICIES_FILE, PolicyFile, PolicyStudy
 from harness.core.scenario import GENERATE
+from harness.core.writing import write_aside, writing
 from harness.corpus.suite import open_folder
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.run.run_folder import default_folder
+from harness.studies.policies import study_policies
 
 QUICK, API, THOROUGH = "quick", "api", "thorough"
 
@@ -94,6 +105,7 @@ def check(
     plan = expand(matrix, {suite: each.models() for suite, each in opened.items()})
     plan.only(models=model)  # refuses a glob that matches nothing, before anything is written
     write_new_matrix(file, content)
+    policies = _policies(wanted, run_folder) if extent == API else ()
     code = run(
         file,
         out=run_folder,
@@ -105,10 +117,27 @@ def check(
     )
     if extent == API and code != EXIT_INTERRUPTED:
         print_surfaces(run_folder)
+        for study in policies:
+            print_lines(policy_lines(study))
     left_s = THOROUGH_S - (time.monotonic() - began)
     if extent != THOROUGH or code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or left_s <= 0:
         return code
     return max(code, _fuzzed(wanted, run_folder / "fuzz", left_s, with_report=with_report))
+
+
+def _policies(wanted: ProviderRequest, run_folder: Path) -> tuple[PolicyStudy, ...]:
+    """Return what the selection policies choose, and write it into the run folder, for the report."""
+    if wanted.place or wanted.agent:
+        declined = "they are tried in a Python of this machine alone"
+        found: tuple[PolicyStudy, ...] = (PolicyStudy(declined=declined),)
+    else:
+        plugin = wanted.plugin and plugins_from_here([wanted.plugin])[0]
+        notify("trying the selection policies of onnxruntime ...")
+        found = study_policies(wanted.provider, plugin, pairs_of("--env", wanted.env))
+    with writing(run_folder, "the run folder"):
+        content = msgspec.json.format(msgspec.json.encode(PolicyFile(studies=found)))
+        write_aside(run_folder / POLICIES_FILE, content + b"\n")
+    return found
 
 
 def _request(provider: str, models: Tested, checked: CheckOptions) -> ProviderRequest:

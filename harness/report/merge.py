@@ -12,6 +12,7 @@ from harness.core.cell import AXIS_DEFAULTS, parse_cell_id
 from harness.core.errors import Problem, one_line
 from harness.core.fault import Fault
 from harness.core.latency import Latency
+from harness.core.policy_study import PolicyStudy
 from harness.core.record import SCHEMA, Record
 from harness.core.run_info import ShardInfo, TargetExit
 from harness.core.trace import Trace
@@ -80,6 +81,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
         notices: Problems in the data, one sentence each.
         faults: The faults that triage found in each run, in the order of the runs.
         traces: The traces of cells, likewise.
+        policies: What selection policies choose, with the name of the run.
         foreign: Number of records of cells outside every plan; they are left out.
         known: Run folder -> cell -> why the matrix expects its failure.
         told: The ``notices`` about differences between claims of records and derived facts.
@@ -101,6 +103,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     notices: tuple[str, ...]
     faults: tuple[RunFault, ...] = ()
     traces: tuple[Trace, ...] = ()
+    policies: tuple[tuple[str, PolicyStudy], ...] = ()
     foreign: int = 0
     told: tuple[str, ...] = ()
     known: Mapping[Path, Mapping[str, str]] = {}
@@ -159,6 +162,7 @@ def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
             RunFault(folder=run.folder, run=name, fault=fault) for name, run in named for fault in run.faults
         ),
         traces=tuple(trace for _, run in named for trace in run.traces),
+        policies=tuple((name, study) for name, run in named for study in run.policies),
         foreign=sum(run.foreign for run in runs),
         told=tuple(_told(named)),
         known={run.folder: run.known for run in runs if run.known},

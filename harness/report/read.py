@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
@@ -12,6 +12,7 @@ import msgspec
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
 from harness.core.later_words import what_is_wrong
+from harness.core.policy_study import POLICIES_FILE, PolicyStudy, decode_policies
 from harness.core.reading import MOST_FILE, MOST_LINE, MOST_RECORDS, open_regular, read_regular, size_text
 from harness.core.record import SCHEMA, Record, decode_record
 from harness.core.run_info import RunInfo
@@ -45,6 +46,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
         faults: The faults that triage found; empty if the run was not triaged.
         damaged_faults: Lines of ``triage/faults.jsonl`` without a fault, by number.
         traces: The traces of its cells; empty if none was traced.
+        policies: What selection policies choose there; empty if nobody tried.
         foreign: Number of records of cells outside the plan; they are left out.
         told: Differences between claims of the records and derived facts; a user of the run reports them.
         known: Cell -> why the matrix expects its failure.
@@ -60,6 +62,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...] = ()
     damaged_faults: tuple[Problem, ...] = ()
     traces: tuple[Trace, ...] = ()
+    policies: tuple[PolicyStudy, ...] = ()
     foreign: int = 0
     told: tuple[str, ...] = ()
     known: Mapping[str, str] = {}
@@ -115,7 +118,8 @@ def read_run(folder: Path | str, *, compact: bool = False) -> RunData:
             f"there is no {_PLAN}, and the cells of the records are not those of the plan of run.json"
         )
     faults, damaged_faults = _read_faults(folder)
-    traces = _read_traces(folder, told)
+    traces = _read_part(folder / TRACE_FOLDER / TRACE_FILE, decode_traces, told)
+    policies = _read_part(folder / POLICIES_FILE, decode_policies, told)
     return RunData(
         folder=folder,
         info=msgspec.structs.replace(info, exits=derived.exits()),
@@ -127,6 +131,7 @@ def read_run(folder: Path | str, *, compact: bool = False) -> RunData:
         faults=faults,
         damaged_faults=damaged_faults,
         traces=traces,
+        policies=policies,
         foreign=foreign,
         told=tuple(told),
         known=derived.known,
@@ -268,11 +273,12 @@ def _read_faults(run_folder: Path) -> tuple[tuple[Fault, ...], tuple[Problem, ..
     return tuple(found.values()), tuple(damaged)
 
 
-def _read_traces(run_folder: Path, told: list[str]) -> tuple[Trace, ...]:
-    """Return the traces of a run; a file that cannot be read costs them, and never the report."""
-    path = run_folder / TRACE_FOLDER / TRACE_FILE
+def _read_part(
+    path: Path, decode: Callable[[bytes], tuple[_Part, ...]], told: list[str]
+) -> tuple[_Part, ...]:
+    """Return what a file beside the records has; one that cannot be read costs that, and never the report."""
     try:
-        return decode_traces(read_regular(path, MOST_FILE))
+        return decode(read_regular(path, MOST_FILE))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError) as error:

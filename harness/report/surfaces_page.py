@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.report.column import Column
+from harness.report.policy_grid import PolicyGrid, policy_grid
 from harness.report.surfaces import SurfaceAnswer, SurfaceRow, surface_rows
 from harness.report.tone import SYMBOLS
 from harness.report.view import Report
@@ -41,20 +42,23 @@ class SurfacesPage(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         told: Every row with a sentence to read, the wrong ones first.
+        policies: What selection policies choose; null if no run tried one.
     """
 
     columns: tuple[Column, ...]
     lines: tuple[SurfaceLine, ...]
     told: tuple[SurfaceRow, ...]
+    policies: PolicyGrid | None
 
     tones: ClassVar = _TONES
     symbols: ClassVar = {answer: SYMBOLS[tone] for answer, tone in _TONES.items()}
 
 
 def surfaces_view(report: Report) -> Iterator[SurfacesPage]:
-    """Yield the view, if the report has a cell in a scenario other than a plain run."""
+    """Yield the view, if the report has a cell in a scenario other than a plain run, or tried policies."""
     rows = surface_rows(record for _, record in report.run.records)
-    if not any(row.scenario != PLAIN for row in rows):
+    policies = policy_grid(report)
+    if policies is None and not any(row.scenario != PLAIN for row in rows):
         return
     columns = tuple(dict.fromkeys(row.column for row in rows))
     by_place = {(row.scenario, row.column): row for row in rows}
@@ -70,4 +74,5 @@ def surfaces_view(report: Report) -> Iterator[SurfacesPage]:
             for name, surface in dict.fromkeys((row.scenario, row.surface) for row in rows)
         ),
         told=tuple(sorted(rows, key=lambda row: list(SurfaceAnswer).index(row.answer))),
+        policies=policies,
     )

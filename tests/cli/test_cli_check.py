@@ -13,6 +13,7 @@ import pytest
 
 from harness.annex.made.decoders.roster import write_decoder
 from harness.cli import main
+from harness.core.policy_study import decode_policies
 from harness.core.scenario import SCENARIOS
 from harness.studies.usable_providers import DoctorRow
 from tests.kit import read_rows, wait_for
@@ -79,13 +80,30 @@ def test_the_api_is_one_line_for_each_surface(tmp_path: Path, capsys: pytest.Cap
     chosen = ["--model", "zoo/mnist-*", "--model", "zoo/trees-small-op17", "--no-report"]
     assert main(["check", CPU, "--api", "--out", str(out), *chosen]) == 0
     printed = capsys.readouterr().out.splitlines()
-    found = [line.split() for line in printed if line.startswith(("ok ", "refused "))]
+    surfaces = printed[: printed.index("selection policies with no plugin")]
+    found = [line.split() for line in surfaces if line.startswith(("ok ", "refused "))]
     words = {name: word for word, name, *_ in found}
     assert words.keys() == SCENARIOS.keys() - {"adapters", "generate", "package", "separate_outputs"}
-    # It compiles nothing, falls back to nobody, is no library, and has no option of an open session.
+    # It compiles and captures nothing, falls back to nobody, is no library, has no option of an open session.
     refused = {"capture", "compile", "cpu_fallback_disabled", "dynamic_options", "ep_context", "lifecycle"}
     assert {name for name, word in words.items() if word == "refused"} == refused
     assert any(line.startswith("not tried separate_outputs") for line in printed)
+    (alone, *_) = decode_policies((out / "policies.json").read_bytes())
+    assert alone.libraries == {}
+    assert {answer.choice.rpartition(" by ")[2] for answer in alone.answers} == {CPU}
+    assert any(line.startswith("ok        PREFER_NPU") for line in printed)
+
+
+def test_policies_are_not_tried_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    agent = tmp_path / "agent"
+    agent.write_text("#!/bin/sh\nexit 1\n", encoding="utf-8")
+    agent.chmod(0o755)
+    out = tmp_path / "out"
+    arguments = ["check", CPU, "--api", "--agent", str(agent), "--model", "zoo/mnist-*", "--out", str(out)]
+    assert main([*arguments, "--no-report"]) == 3
+    (study,) = decode_policies((out / "policies.json").read_bytes())
+    assert study.declined == "they are tried in a Python of this machine alone"
+    assert study.declined in " ".join(capsys.readouterr().out.split())
 
 
 def test_what_is_not_available_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,7 @@ IN_PLACE = {
     "run/run_folder.py": "records.jsonl only grows",
     "runtimes": "the cache, renamed as a whole",
     "annex/conformance/freeze.py": "a new folder",
+    "annex/pack/package_files.py": "a new folder, which is renamed as a whole",
     "studies/trial.py": "a temporary folder",
     "annex/made": "the cache, renamed as a whole",
     "annex/triage": "faults.jsonl only grows; bundles are renamed as a whole",

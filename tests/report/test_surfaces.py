@@ -3,14 +3,25 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from harness.core.policy_study import (
+    POLICIES_FILE,
+    ChosenProvider,
+    OfferedDevice,
+    PolicyAnswer,
+    PolicyFile,
+    PolicyStudy,
+)
 from harness.core.record import Record
 from harness.core.scenario import NOT_IN_RUNTIME, SCENARIOS
 from harness.core.verdict import Verdict
+from harness.report.merge import merge
+from harness.report.read import read_run
 from harness.report.surfaces import SurfaceAnswer, surface_rows
 from harness.report.view import build_report
-from tests.kit import merged, record, site
+from tests.kit import merged, record, site, write_run
 
 BOUND = {"scenario": "io_binding"}
 
@@ -105,3 +116,42 @@ def test_page_shows_each_target_and_escapes_reasons(tmp_path: Path) -> None:
 
 def test_a_report_of_plain_runs_has_no_such_page(tmp_path: Path) -> None:
     assert "api.html" not in _site(tmp_path, [record("a")])
+
+
+def _page_of(tmp_path: Path, *contents: bytes) -> str:
+    """Return the page of a report of runs with these files of policies."""
+    folders = [write_run(tmp_path / f"run{index}", [record("a")]) for index in range(len(contents))]
+    for folder, content in zip(folders, contents, strict=True):
+        (folder / POLICIES_FILE).write_bytes(content)
+    report = build_report(merge([read_run(folder) for folder in folders]), lambda _folder, _record: "", {})
+    return site(tmp_path, report).get("api.html", "")
+
+
+def _policies(machine: str, *answers: PolicyAnswer, **fields: Any) -> bytes:
+    study = PolicyStudy(machine=machine, answers=answers, **fields)
+    return msgspec.json.encode(PolicyFile(studies=(study,)))
+
+
+def test_the_page_shows_what_each_policy_chooses_on_each_machine(tmp_path: Path) -> None:
+    npu = OfferedDevice(provider="MyEP", type="NPU", device="NPU 1 of <b>X</b>")
+    chosen = PolicyAnswer(policy="PREFER_NPU", chosen=(ChosenProvider(provider="MyEP", devices=(npu,)),))
+    died = PolicyAnswer(policy="PREFER_NPU", failed="SIGSEGV at create")
+    page = _page_of(
+        tmp_path,
+        _policies("Processor A", chosen, libraries={"MyEP": ""}),
+        _policies("Processor B", died, libraries={"MyEP": "", "Other": "it offers no device here"}),
+    )
+    assert "✓ NPU 1 of &lt;b&gt;X&lt;/b&gt; by MyEP" in page
+    assert "✗ no session" in page
+    assert "SIGSEGV at create" in page
+    assert page.index("Processor A") < page.index("Processor B")
+    assert "Other takes no part: it offers no device here" in page
+
+
+def test_policies_that_cannot_be_read_cost_their_table_alone(tmp_path: Path) -> None:
+    for content in (b"{", b"[]", b'{"schema":2,"studies":[]}'):
+        folder = write_run(tmp_path / f"run{len(content)}", [record("a")])
+        (folder / POLICIES_FILE).write_bytes(content)
+        run = read_run(folder)
+        assert (run.policies, len(run.records)) == ((), 1)
+        assert f"{POLICIES_FILE}: not shown: " in run.told[-1]

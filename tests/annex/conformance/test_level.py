@@ -18,11 +18,11 @@ FEATURES = (Feature(name="io_binding", meaning="bound"), Feature(name="float16",
 
 EXPECTED = {
     Standing.PASSED: {"pass"},
-    Standing.MISSING: {"pass_partial", "fallback", "folded", "unsupported"},
+    Standing.MISSING: {"pass_partial", "fallback", "folded", "unsupported", "no_variant"},
     Standing.FAILED: {
         "crash", "hang", "out_of_memory", "option_rejected", "error", "fallback_at_run", "shape_mismatch",
         "dtype_mismatch", "nan_mismatch", "mismatch", "nondeterministic", "precision_loss",
-        "wrong_device", "unclean_exit",
+        "wrong_device", "wrong_variant", "stale_variant", "unclean_exit",
     },
     Standing.OPEN: {
         "unavailable", "declared", "timeout", "invalid_model", "reference_disputed", "no_golden", "no_input",

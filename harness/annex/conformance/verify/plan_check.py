@@ -31,7 +31,7 @@ _INJECTS = re.compile(r"LD_(?:PRELOAD|AUDIT)|DYLD_INSERT_LIBRARIES|PYTHON\w*|NOD
 _OF_PROFILE = ("name", "provider", "axes", "places", "required")
 """Fields of a target that are compared, and never listed."""
 
-_DECIDES = ("python", "ssh", "command", "channel", "places")
+_DECIDES = ("python", "ssh", "adb", "agent", "agent_files", "command", "channel", "places")
 """Fields of a runtime that name a program other than the submitter's or the harness's default."""
 
 _BY_DEFAULT = Target(name="", provider=("",))
