@@ -66,7 +66,7 @@ def test_the_runtime_of_a_target_with_places_is_none_of_the_harness() -> None:
         ([{"name": "a"}, {"name": "a"}], "another place has the name 'a'"),
         ([{"name": "a", "ssh": "x", "command": "y"}], "exclude each other"),
         ([{"name": "a", "python": "p"}], "no effect without `ssh`"),
-        ([{"name": "a", "channel": "line"}], "no effect without `ssh` or `command`"),
+        ([{"name": "a", "channel": "line"}], "no effect without `ssh` or `adb` or `command`"),
         ([{"name": "../x"}], "a unique name of up to 63 letters"),
         ([{"name": "a", "sshh": "x"}], "unknown key"),
     ],

@@ -64,7 +64,7 @@ FREE = {
     r"record\.ended\.(refused|message|kind|note|lacks|lines.*)": "words of the provider",
     r"record\.placement\.(partitions|source)": "told by onnxruntime; counts of nodes decide",
     r"record\.(started|timings_ms\.\w+|process\..*)": "measured once; see `timings`, `process` and `time`",
-    r"record\.(attempt|repeats.*|unchecked.*|agreement.*|device.*)": "told beside the verdict, which stays as it is",
+    r"record\.(attempt|repeats.*|unchecked.*|agreement.*|device.*)": "told beside the verdict",
     r"record\.policy\.added": "a setting of a later version; those of this one decide",
     _ROW + r"details(\.(copied|flushed|granted|hint|signed_zeros|stale|told|unseen))?": "for readers",
     _ROW + r"(headroom|noise\.(each|like|size|worst|rms_limit|max_limit))": "for readers",
