@@ -163,6 +163,21 @@ PLANTED = (
         cell="main/npu",
         reason="put the model that it was made of beside it",
     ),
+    Planted(
+        "option_without_effect",
+        _crooked(classifier(), ort={"provider_options": {"precision": "fp16"}}),
+        Verdict.PASS,
+        "ignoring",
+        "main/npu",
+        "no effect seen: the outputs are bit-identical without precision",
+    ),
+    Planted(
+        "option_of_another",
+        _crooked(classifier(), ort={"provider_options": {"num_streams": "1"}}),
+        Verdict.OPTION_REJECTED,
+        cell="main/npu",
+        reason="unknown option",
+    ),
     Planted("other_context", _compiled("other", FRESH), Verdict.MISMATCH, cell="main/npu"),
 )
 
@@ -178,6 +193,7 @@ FAULTS = {
     "optimal": "stale_is_optimal",
     "unsupported": "fresh_is_unsupported",
     "wrong": "context_wrong",
+    "ignoring": "precision_ignored",
 }
 """Target -> the fault of the EP."""
 
@@ -246,6 +262,7 @@ def test_honest_packages_have_nothing(records: dict[tuple[str, str, str], Record
     assert of_package
     for record in of_package:
         assert record.verdict.family is Family.PASSED, (record.cell, record.verdict, record.reason)
+        assert "no effect" not in record.reason
 
 
 def test_an_asset_with_other_content_is_refused(tmp_path: Path) -> None:
