@@ -149,6 +149,13 @@ PLANTED = (
         reason="cannot load",
     ),
     Planted("refuses_all", _compiled("fresh", FRESH), Verdict.NO_VARIANT, "unsupported"),
+    Planted(
+        "answers_change",
+        _compiled("fresh", FRESH),
+        Verdict.WRONG_VARIANT,
+        "changing",
+        reason="and by the rules it is",
+    ),
     Planted("loads_wrong", _compiled("fresh", FRESH), Verdict.MISMATCH, "wrong"),
     Planted(
         "loads_nothing",
@@ -192,6 +199,7 @@ FAULTS = {
     "crooked": "",
     "optimal": "stale_is_optimal",
     "unsupported": "fresh_is_unsupported",
+    "changing": "compatibility_changes",
     "wrong": "context_wrong",
     "ignoring": "precision_ignored",
 }
