@@ -25,17 +25,14 @@ _LARGEST = 512 << 20
 
 def hidden_tensors(case: Case) -> tuple[str, ...]:
     """Return the names of computed tensors by which positions were chosen and that are no outputs, sorted."""
-    chosen = {one.data for one in judging_origins(case).known.values() if _is_hidden(one)}
+    origins = judging_origins(case).known.values()
+    chosen = {one.data for one in origins if isinstance(one, ChosenFrom) and one.computed}
     return tuple(sorted(chosen - set(case.outputs)))
 
 
 def judging_origins(case: Case) -> Origins:
     """Return the origins of the outputs that judge a case: of a variant those of its reference."""
     return case.facts.origins if case.sibling is None else case.sibling.origins
-
-
-def _is_hidden(origin: object) -> bool:
-    return isinstance(origin, ChosenFrom) and origin.computed
 
 
 def read_by_partials(case: Case) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from harness.annex.advise.fastest import simulated_of, timed
-from harness.annex.pack.package_remarks import PackageRemark, idle_options, slower_ones
+from harness.annex.pack.package_remarks import PackageRemark, idle_options, speed_remarks
 from harness.core.record import Record
 from harness.core.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN
 from harness.core.verdict import Family, Verdict, lacks_target
@@ -35,7 +35,7 @@ class PackageCheck(msgspec.Struct, frozen=True, kw_only=True):
         alone: Variant and target -> its record.
         selected: Component and target -> the record of the selection.
         fingerprints: The environment of each target that could be used.
-        slower: Variants that are slower than the component's for the CPU EP, and selections that are not the
+        speed: Variants that are slower than the component's for the CPU EP, and selections that are not the
             fastest right variant of their target.
         idle: Variants with options that changed no bit of the answer.
     """
@@ -44,7 +44,7 @@ class PackageCheck(msgspec.Struct, frozen=True, kw_only=True):
     alone: Mapping[tuple[str, str], Record]
     selected: Mapping[tuple[str, str], Record]
     fingerprints: Mapping[str, Mapping[str, Any]]
-    slower: tuple[PackageRemark, ...] = ()
+    speed: tuple[PackageRemark, ...] = ()
     idle: tuple[PackageRemark, ...] = ()
 
     @property
@@ -118,6 +118,6 @@ def check_package(suite: Suite, matrix: Matrix, notify: Notify) -> PackageCheck:
         alone=alone,
         selected=selected,
         fingerprints=fingerprints,
-        slower=tuple(slower_ones(alone, selected, simulated_of(targets, fingerprints))),
+        speed=tuple(speed_remarks(alone, selected, simulated_of(targets, fingerprints))),
         idle=tuple(idle_options(suite, {target.name: target for target in targets}, alone)),
     )

@@ -39,7 +39,7 @@ def check_screen(found: PackageCheck) -> Iterator[str]:
         yield from wrapped(visible(text), "hole      ")
     for name in found.untried:
         yield from wrapped(visible(f"{name}: no target at hand can run it"), "untried   ")
-    for kind, remarks in (("slower", found.slower), ("no effect", found.idle)):
+    for kind, remarks in (("speed", found.speed), ("no effect", found.idle)):
         for one in remarks:
             text = one_line(f"{one.model} on {one.target}: {one.told}", 300)
             yield from wrapped(visible(text), f"{kind:<10}")
@@ -58,7 +58,7 @@ def check_json(found: PackageCheck) -> dict[str, Any]:
         "wrong": [record.cell for record in found.wrong],
         "holes": [record.cell for record in found.holes],
         "untried": list(found.untried),
-        "slower": list(found.slower),
+        "speed": list(found.speed),
         "no_effect": list(found.idle),
     }
 

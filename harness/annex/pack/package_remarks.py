@@ -28,7 +28,7 @@ class PackageRemark(msgspec.Struct, frozen=True, kw_only=True):
     told: str
 
 
-def slower_ones(
+def speed_remarks(
     alone: Mapping[tuple[str, str], Record],
     selected: Mapping[tuple[str, str], Record],
     simulated: Mapping[str, str],

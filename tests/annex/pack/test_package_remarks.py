@@ -8,7 +8,7 @@ import pytest
 
 from harness.annex.pack.checking import PackageCheck
 from harness.annex.pack.command_pack_screen import check_screen
-from harness.annex.pack.package_remarks import idle_options, slower_ones
+from harness.annex.pack.package_remarks import idle_options, speed_remarks
 from harness.core.facts import OptionEffect
 from harness.core.record import Record
 from harness.core.verdict import Verdict
@@ -38,7 +38,7 @@ def selection(chosen: str, target: str = "ov") -> Alone:
 
 
 def slower(records: Alone, selected: Alone, **simulated: str) -> dict[str, str]:
-    return {one.model: one.told for one in slower_ones(records, selected, simulated)}
+    return {one.model: one.told for one in speed_remarks(records, selected, simulated)}
 
 
 def test_a_variant_that_is_slower_than_the_cpus_is_told_and_a_faster_one_is_not() -> None:
