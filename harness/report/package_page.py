@@ -12,6 +12,7 @@ from harness.core.shipping import rounds_of
 from harness.core.variant_pace import beside_others
 from harness.core.variant_use import ANSWER_WORDS
 from harness.core.verdict import Family, Verdict
+from harness.report.figures import ratio
 from harness.report.view import Report
 
 
@@ -114,13 +115,14 @@ def _cell(name: str, selection: Record, alone: Record | None) -> VariantCell:
     answers = dict(zip(_texts(selection, "variants"), _texts(selection, "answers"), strict=False))
     timings = {} if alone is None else alone.timings_ms
     effect = None if alone is None else alone.effect
+    median = None if alone is None else best_ms(rounds_of(alone))
     return VariantCell(
         verdict=None if alone is None else alone.verdict,
         chosen=selection.scenario.get("chosen") == name,
         answer=ANSWER_WORDS.get(answers.get(name, ""), answers.get(name, "")),
         create=_ms(timings.get("create")),
         first_run=_ms(timings.get("first_run")),
-        run="" if alone is None else _ms(best_ms(rounds_of(alone))),
+        run="" if median is None else f"{ratio(median)} ms",
         idle="" if effect is None or effect.seen else ", ".join(effect.options),
     )
 

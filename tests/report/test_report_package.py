@@ -69,6 +69,7 @@ def test_an_option_without_effect_is_told(tmp_path: Path) -> None:
     idle = alone("cpu", "t", 1.0, effect=OptionEffect(options=("made_up",), seen=False))
     page = site(tmp_path, report_of(selection("t", "cpu"), idle))["package.html"]
     assert "no effect: made_up" in page
+    assert "first run 100.0 ms, median 1 ms" in page
 
 
 def test_the_page_escapes_names(tmp_path: Path) -> None:

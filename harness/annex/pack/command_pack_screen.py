@@ -11,13 +11,10 @@ from harness.core.record import Record
 from harness.core.shipping import rounds_of
 from harness.core.verdict import lacks_target
 from harness.core.visible_text import visible
-from harness.report.figures import plural
+from harness.report.figures import plural, ratio
 from harness.run.run_summary import WIDTH
 
 _NAME = 30
-_IN_WHOLE_MS = 100
-"""From so many milliseconds on, a median has no decimals."""
-
 _ROWS = 24
 """Rows of variants on the screen; --json has all."""
 
@@ -91,9 +88,7 @@ def _verdict(record: Record | None) -> str:
 def _run_time(record: Record | None) -> str:
     """Return the median of repeated runs; of a record without them, such as a wrong one, the first run."""
     median = None if record is None else best_ms(rounds_of(record))
-    if median is None:
-        return _time(record, "first_run")
-    return f"{median:.3g}" if median < _IN_WHOLE_MS else f"{median:.0f}"
+    return _time(record, "first_run") if median is None else ratio(median)
 
 
 def _time(record: Record | None, key: str) -> str:
