@@ -54,6 +54,16 @@ def classifier(*, levels: int = 0, scale: float = 1.0) -> onnx.ModelProto:
     return helper.make_model(graph, ir_version=9, opset_imports=[helper.make_opsetid("", 17)])
 
 
+def labeller(*, levels: int = 0, scale: float = 1.0) -> onnx.ModelProto:
+    """Return the classifier with the number of the class as its only output: scores stay inside."""
+    model = classifier(levels=levels, scale=scale)
+    graph = model.graph
+    graph.node.append(helper.make_node("ArgMax", [graph.output[0].name], ["label"], axis=1, keepdims=0))
+    del graph.output[:]
+    graph.output.append(helper.make_tensor_value_info("label", onnx.TensorProto.INT64, ["batch"]))
+    return model
+
+
 def write_package(root: Path, variants: Mapping[str, onnx.ModelProto], **bodies: Mapping[str, Any]) -> Path:
     """Write a package with the component ``main``; ``bodies`` are keys of single variants beside the model.
 

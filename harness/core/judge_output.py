@@ -55,7 +55,7 @@ def judge_row(row: OutputMetrics, policy: Policy) -> OutputJudgement:
     if details.distribution:
         fault = Verdict.NAN_MISMATCH if details.special else Verdict.MISMATCH
         return right_output(row) if row.frontier else wrong(row, fault, details.message)
-    if policy.converted and (row.precision_error is not None or details.own):
+    if policy.converted and (row.precision_error is not None or details.own or details.lead is not None):
         return _judge_converted(row, details, policy)
     if details.special:
         return wrong(row, Verdict.NAN_MISMATCH, details.message)
@@ -187,7 +187,7 @@ def _judge_converted(row: OutputMetrics, details: OutputDetails, policy: Policy)
     if details.own == "lost":
         return wrong(row, Verdict.NO_GOLDEN, details.message)
     if error is None or not error.measured:
-        return _judge_values(row, details, msgspec.structs.replace(policy, converted=False, judge_by="table"))
+        return _judge_unmeasured(row, details, policy)
     if error.reference:
         return _judge_variant(row, error, details, policy)
     tolerance = policy.tolerance_for(row.dtype)
@@ -232,6 +232,23 @@ def _judge_variant(
         f"{error.cpu_error:.2g}: the variant is another model"
     )
     return wrong(row, Verdict.MISMATCH, told)
+
+
+def _judge_unmeasured(row: OutputMetrics, details: OutputDetails, policy: Policy) -> OutputJudgement:
+    """Judge an output of a converted model that has no errors against both answers.
+
+    A variant of a package may choose other positions than the golden, from values that it rounds: each may be
+    off by what its precision may lose of all, so two of them may change places within twice that.
+    """
+    if (lead := details.lead) is None:
+        table = msgspec.structs.replace(policy, converted=False, judge_by="table")
+        return _judge_values(row, details, table)
+    most = 2 * 2.0 ** -policy.least_bits(row.name, policy.precision)
+    if lead <= most:
+        return right_output(msgspec.structs.replace(row, headroom=lead / most))
+    told = details.message or f"{wording.output(row.name)} has other positions"
+    why = f"the golden's choice leads by {lead:.2g} x the RMS of the values, and {most:.2g} could be rounding"
+    return wrong(row, Verdict.MISMATCH, f"{told}; {why}")
 
 
 def _explained(row: OutputMetrics, details: OutputDetails, policy: Policy) -> OutputJudgement | None:

@@ -112,6 +112,9 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
             golden's.
         ties_of: Element type of these values; empty where no tie excuses another position.
         tie_frontier: As ``frontier``, of the differences between these values.
+        lead: For positions of a variant of a package: by how much the golden's choices lead over the
+            variant's at most, among the values that the golden chose from, in multiples of their RMS; null
+            where these values do not excuse another position.
         message: The difference in words, with the tolerance of the run; empty where the tolerance passes.
             ``told`` in a record.
         hint: What may explain the difference; empty where nothing does.
@@ -133,6 +136,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ties: int = 0
     ties_of: str = ""
     tie_frontier: Frontier = ()
+    lead: float | None = None
     message: str = msgspec.field(default="", name="told")
     hint: str = ""
     distribution: str = ""

@@ -33,6 +33,7 @@ from harness.core.output_metrics import LOST, Frontier, OutputMetrics, Precision
 from harness.core.output_rows import with_details
 from harness.core.policy import Policy
 from harness.core.random_outputs import Distribution
+from harness.core.ties import Chosen, lead_of
 from harness.core.tolerance import EXACT, UNIT_ROUNDOFF, ToleranceFor, default_tolerance
 from harness.core.unordered import in_order_of
 from harness.core.value import Array, Tensor, Value, leaves
@@ -123,7 +124,8 @@ def judge_precision(
             drawn = compare_outputs(name, answer, results[name], tolerance_for, output_kind)
             rows.append(tuple(_unmeasured(row, "it is drawn at random") for row in drawn.outputs))
         else:
-            rows += [(row,) for row in measure.output(name, answer, owns.get(name), results[name])]
+            found = measure.output(name, answer, owns.get(name), results[name], output_kind)
+            rows += [(row,) for row in found]
     return compared(rows, policy)
 
 
@@ -136,7 +138,9 @@ class _Measure:
         self.roundoff = UNIT_ROUNDOFF[precision]
         self.limit = LIMITS[precision]
 
-    def output(self, name: str, golden: Value, own: Value, actual: Value) -> Iterator[OutputMetrics]:
+    def output(
+        self, name: str, golden: Value, own: Value, actual: Value, output_kind: OutputKind | None
+    ) -> Iterator[OutputMetrics]:
         """Yield the leaves of one output; the output as a whole if its form differs from the golden's."""
         parts, results, owns = (dict(leaves(name, value)) for value in (golden, actual, own))
         same_form = _form(owns) == _form(parts)
@@ -149,7 +153,7 @@ class _Measure:
             if tensor is None or result is None or not tensor.array.size:
                 yield _unmeasured(self.direct(leaf, tensor, result), "it has no elements")
             elif default_tolerance(tensor.dtype, "float32") == EXACT:
-                yield self.exact(leaf, tensor, other, result)
+                yield self.exact(leaf, tensor, other, result, output_kind)
             else:
                 yield self.floats(leaf, tensor, other, result)
 
@@ -170,12 +174,22 @@ class _Measure:
         message = _cannot_judge(name, "its shape changes on the CPU EP, too")
         return tuple(with_details(row, own="lost", message=message) for row in direct.outputs)
 
-    def exact(self, name: str, golden: Tensor, own: Tensor | None, actual: Tensor) -> OutputMetrics:
+    def exact(
+        self,
+        name: str,
+        golden: Tensor,
+        own: Tensor | None,
+        actual: Tensor,
+        output_kind: OutputKind | None = None,
+    ) -> OutputMetrics:
         """Compare elements with one right answer: the golden's or that of the CPU EP's own answer."""
         direct = self.direct(name, golden, actual)
         if golden.dtype.startswith(_FLOATING):
             error = _precision_error(distances(golden, own, actual))
             direct = msgspec.structs.replace(direct, precision_error=error)
+        if self.reference and direct.mismatched and isinstance(output_kind, Chosen):
+            lead = lead_of(output_kind, golden.array, actual.array)
+            return direct if lead is None else with_details(direct, ties=lead[0], lead=lead[1])
         if not direct.mismatched or own is None or self.reference:
             return direct
         if bool(np.all((actual.array == golden.array) | (actual.array == own.array))):

@@ -69,12 +69,11 @@ def no_variant(judging: Judging) -> Ruling | None:
 
 
 def wrong_variant(judging: Judging) -> Ruling | None:
-    """The runtime selects another variant than its own rules demand, or none although one matches."""
+    """The runtime selects another variant than its own rules demand, or one where they demand none."""
     facts = judging.facts.scenario
-    best = facts.get("by_rules")
-    if not best or "chosen" not in facts or facts["chosen"] == best:
+    if "by_rules" not in facts or "chosen" not in facts or facts["chosen"] == facts["by_rules"]:
         return None
-    chosen = facts["chosen"] or "none"
+    chosen, best = (facts[key] or "none" for key in ("chosen", "by_rules"))
     return Ruling(
         Verdict.WRONG_VARIANT, f"it selects {chosen}, and by the rules it is {best}: {_answers(facts)}"
     )

@@ -14,12 +14,15 @@ from harness.core.cell import AXIS_DEFAULTS
 from harness.core.compute_share import is_the_cpus, nodes_on_ep
 from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.latency import Latency
-from harness.core.pace import beats, best_ms, is_open, unbeaten
+from harness.core.pace import Rounds, beats, best_ms, is_open, unbeaten
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 
 LEAST_AGREEMENT = 0.98
 """Share of the task's answers that must agree for a configuration to be worth shipping."""
+
+SLOWER = "slower: "
+"""The first word about a configuration that another one beats."""
 
 _PLAYED = frozenset({"scenario"})
 """Axes that define how a session is used; they are not options of it."""
@@ -148,6 +151,25 @@ def why_not_shipped(record: Record) -> str:
     return "" if share is None or share >= LEAST_AGREEMENT else agreements_words(record.agreement)
 
 
+def rounds_of(record: Record) -> tuple[Latency, ...]:
+    """Return the measurements of a record: one, or none if it was not timed."""
+    return () if record.latency is None else (record.latency,)
+
+
+def compared_pace(mine: Rounds, others: Rounds, other: str) -> tuple[ShippingAnswer, str]:
+    """Compare a configuration with another one, called ``other``; both have measurements.
+
+    Returns:
+        What to do with it by its speed, and why: empty unless it is slower, or may be.
+    """
+    times = f"{(best_ms(mine) or 0) / (best_ms(others) or 1):.3g} times the time of {other}"
+    if beats(others, mine):
+        return ShippingAnswer.NOT, f"{SLOWER}{times}"
+    if is_open(mine, others):
+        return ShippingAnswer.UNKNOWN, f"the machine was too busy to tell if it is slower: {times}"
+    return ShippingAnswer.SHIP, ""
+
+
 _MEANING = {Verdict.FALLBACK: "the CPU provider computed it", Verdict.FOLDED: "nothing was left to compute"}
 
 _TELLS_NOTHING = frozenset({Family.EXCLUDED, Family.SKIPPED, Family.MISSING})
@@ -234,17 +256,10 @@ def _beside(row: Shipping, cpu: Shipping | None) -> Shipping:
     mine, cpus = row.p50_ms, cpu.p50_ms if cpu is not None else None
     if cpu is None or not mine or not cpus or not row.ships:
         return row  # a simulator's time is not compared
-    times = mine / cpus
-    if row is not cpu and beats(cpu.choice.rounds, row.choice.rounds):
-        because = f"slower: {times:.3g} times the time of {cpu.target}"
-        return msgspec.structs.replace(
-            row, answer=ShippingAnswer.NOT, option="", because=because, times=times
-        )
-    if row is not cpu and is_open(row.choice.rounds, cpu.choice.rounds):
-        because = (
-            f"the machine was too busy to tell if it is slower: {times:.3g} times the time of {cpu.target}"
-        )
-        return msgspec.structs.replace(
-            row, answer=ShippingAnswer.UNKNOWN, option="", because=because, times=times
-        )
-    return msgspec.structs.replace(row, times=times)
+    row = msgspec.structs.replace(row, times=mine / cpus)
+    if row.choice is cpu.choice:
+        return row
+    answer, because = compared_pace(row.choice.rounds, cpu.choice.rounds, cpu.target)
+    if not because:
+        return row
+    return msgspec.structs.replace(row, answer=answer, option="", because=because)

@@ -20,6 +20,9 @@ from harness.operators.book import operators_with
 _DEFINED = operators_with(lambda row: row.ties == "first_index")
 """Of equal values ONNX makes these choose the first index, or the last with ``select_last_index``."""
 
+_BY_RANK = frozenset({"ArgMax", "ArgMin", "TopK"})
+"""Operators that choose the largest or the smallest values."""
+
 _ZEROS = 1000
 """An EP may report one of so many values as nonzero although it is exactly zero on the CPU EP.
 
@@ -126,6 +129,22 @@ def excusing(ties: Ties, chosen: Chosen) -> Frontier:
         return ()
     frontier = ties.frontier()
     return () if chosen.exact and frontier != EXACT_FRONTIER else frontier
+
+
+def lead_of(chosen: Chosen, golden: Array, actual: Array) -> tuple[int, float] | None:
+    """Return how many choices differ, and by how much the golden's lead at most.
+
+    The unit is the RMS of all finite values that the golden chose from. None where nothing differs, where a
+    position is none that could be chosen, or where the values are inputs, which nothing rounds.
+    """
+    ties = None if chosen.exact or chosen.op not in _BY_RANK else _ties_of(chosen, golden, actual)
+    if ties is None or not ties.differs.any() or not ties.fits[ties.differs].all():
+        return None
+    data = widen(chosen.data.array, chosen.data.dtype)
+    rms = math.sqrt(float(np.mean(np.square(data[np.isfinite(data)]))))
+    apart = np.broadcast_to(np.abs(ties.golden - ties.actual), ties.differs.shape)
+    widest = float(apart[ties.differs].max())
+    return (int(ties.differs.sum()), widest / rms) if rms and math.isfinite(widest / rms) else None
 
 
 def _along(data: Array, golden: Array, actual: Array, chosen: Chosen) -> Ties | None:

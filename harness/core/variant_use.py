@@ -1,5 +1,7 @@
 """How a model of a package is used: by which provider, with which options of its own."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 ANSWER_WORDS = {
@@ -25,3 +27,9 @@ class VariantUse(msgspec.Struct, frozen=True, kw_only=True):
     options: dict[str, str] = {}
     entries: dict[str, str] = {}
     is_component: bool = False
+
+
+Uses = Mapping[str, Mapping[str, VariantUse]]
+"""Suite -> model -> how it is used, for packages."""
+
+NO_USES: Uses = {}

@@ -232,7 +232,8 @@ def remark(row: OutputMetrics) -> str:
         unseen = f", of which {row.elements} numbers show no departure below {details.unseen or 0:.2g}"
         return f"{output(row.name)} is judged by its distribution ({details.distribution}){unseen}"
     if details.ties:
-        return f"{output(row.name)}: {details.ties} positions differ where the values tie"
+        why = "the values tie" if details.lead is None else "rounding at its precision decides"
+        return f"{output(row.name)}: {details.ties} positions differ where {why}"
     return ""
 
 

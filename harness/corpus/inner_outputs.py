@@ -8,7 +8,7 @@ from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived_models import MODEL_FILE, derive, digest_of
 from harness.corpus.model_errors import blame
-from harness.corpus.origins import ChosenFrom
+from harness.corpus.origins import ChosenFrom, Origins
 from harness.corpus.port import ValueType
 from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.undefined import hidden_from
@@ -25,9 +25,14 @@ _LARGEST = 512 << 20
 
 def hidden_tensors(case: Case) -> tuple[str, ...]:
     """Return the names of computed tensors by which positions were chosen and that are no outputs, sorted."""
-    origins = case.facts.origins.known.values()
+    origins = judging_origins(case).known.values()
     chosen = {one.data for one in origins if isinstance(one, ChosenFrom) and one.computed}
     return tuple(sorted(chosen - set(case.outputs)))
+
+
+def judging_origins(case: Case) -> Origins:
+    """Return the origins of the outputs that judge a case: of a variant those of its reference."""
+    return case.facts.origins if case.sibling is None else case.sibling.origins
 
 
 def read_by_partials(case: Case) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from harness.core.facts import Facts, OptionEffect
 from harness.core.lru_cache import LruCache
 from harness.core.precision import COMPUTE_HEAVY
 from harness.core.value_digest import values_digest
+from harness.core.variant_use import NO_USES, Uses
 from harness.core.verdict import Family, Verdict
 from harness.engine.configuration import Configuration, configuration
 from harness.engine.measurement import Measurement
@@ -34,6 +35,7 @@ MOST_DIGESTS = 1 << 16
 """Number of baselines whose digest is kept; an older one is computed again for a cell that needs it."""
 
 _TRUTH = {"1": "true", "0": "false", "true": "true", "false": "false"}
+_NOTHING: frozenset[str] = frozenset()
 _EXACT_TYPES = ("int", "uint", "bool", "string")
 _Axes = tuple[tuple[str, str], ...]
 
@@ -74,14 +76,18 @@ class Effects:
     once.
     """
 
-    def __init__(self, plan: Plan, baselines: int = MOST_DIGESTS) -> None:
-        """Begin without baselines; digests of so many ``baselines`` are kept."""
+    def __init__(self, plan: Plan, baselines: int = MOST_DIGESTS, uses: Uses = NO_USES) -> None:
+        """Begin without baselines; digests of so many ``baselines`` are kept.
+
+        ``uses`` say which options a variant of a package brings.
+        """
         self._plan = plan
-        self._doubts: dict[tuple[str, _Axes], Doubt | None] = {}
+        self._uses = uses
+        self._doubts: dict[tuple[str, _Axes, frozenset[str]], Doubt | None] = {}
         self._digests: LruCache[BaselineKey, str] = LruCache(baselines)
         self._coming: set[BaselineKey] = set()
         # All cells of a configuration share a few tuples of axes, so this is far smaller than the plan.
-        points = {(cell.target, cell.axes): cell for cell in plan.cells}.values()
+        points = {(cell.target, cell.axes, self._brought(cell)): cell for cell in plan.cells}.values()
         doubts = [doubt for cell in points if (doubt := self.doubt(cell)) is not None]
         wanted = {doubt.without for doubt in doubts}
         self._serving = {
@@ -92,10 +98,16 @@ class Effects:
 
     def doubt(self, cell: Cell) -> Doubt | None:
         """Return the options of a cell that should change the computation; None without any."""
-        key = cell.target, cell.axes
+        key = cell.target, cell.axes, self._brought(cell)
         if key not in self._doubts:
-            self._doubts[key] = _doubt(self._plan.target(cell.target), cell)
+            self._doubts[key] = _doubt(self._plan.target(cell.target), cell, key[-1])
         return self._doubts[key]
+
+    def _brought(self, cell: Cell) -> frozenset[str]:
+        """Return the keys of the options that a variant of a package brings."""
+        of_suite = self._uses.get(cell.suite)
+        use = of_suite.get(cell.model) if of_suite else None
+        return frozenset(use.options) if use is not None else _NOTHING
 
     def digest(self, baseline: BaselineKey) -> str | None:
         """Return the digest of a baseline's outputs; ``NO_ANSWER`` if it has none, None if unknown."""
@@ -158,16 +170,20 @@ def outputs_digest(outcome: Ran) -> str:
     return values_digest(outcome.outputs)
 
 
-def _doubt(target: Target, cell: Cell) -> Doubt | None:
+def _doubt(target: Target, cell: Cell, brought: frozenset[str]) -> Doubt | None:
     provider = known_provider(target.provider)
-    if provider is None:
+    if provider is None and not brought:
         return None
     plugin = target.plugin is not None
     mode = target.mode_at(cell)
-    asks = mode is not None and _asks(provider, mode, plugin=plugin)
+    asks = provider is not None and mode is not None and _asks(provider, mode, plugin=plugin)
     left = _in_model_precision(cell) if asks else cell
     options = target.options_at(left)
-    suspects = [key for key, value in options.items() if _should_matter(provider, key, value, plugin=plugin)]
+    suspects = [
+        key
+        for key, value in options.items()
+        if _should_matter(provider, key, value, plugin=plugin, brought=key in brought)
+    ]
     if not asks and not suspects:
         return None
     without = msgspec.structs.replace(
@@ -190,11 +206,16 @@ def _asks(provider: Provider, mode: PrecisionMode, *, plugin: bool) -> bool:
     return mode.computes not in UNCHANGED and bool(chosen)
 
 
-def _should_matter(provider: Provider, key: str, value: str, *, plugin: bool) -> bool:
-    """Return whether an option should change the computation, or has an unknown purpose."""
+def _should_matter(provider: Provider | None, key: str, value: str, *, plugin: bool, brought: bool) -> bool:
+    """Return whether an option should change the computation, or has an unknown purpose.
+
+    Of an unknown provider only what a package ``brought`` is asked for: an author put it there for a purpose.
+    """
+    if provider is None:
+        return brought
     option = provider.option(key, plugin=plugin)
     if option is None:
-        return provider.unknown_options == "ignored"
+        return brought or provider.unknown_options == "ignored"
     return option.changes_numerics and not _is_default(option, value)
 
 

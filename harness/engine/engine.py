@@ -110,7 +110,8 @@ class Engine:
         self._taken_bytes = 0
         self._fleet = self._make_fleet()
         self._pool = self._make_pool(processes or processors())
-        self._effects = Effects(plan, min(MOST_DIGESTS, MORE_OF_SMALL * study.room.count))
+        uses = {name: suite.uses for name, suite in suites.items() if suite.uses}
+        self._effects = Effects(plan, min(MOST_DIGESTS, MORE_OF_SMALL * study.room.count), uses)
         self._queues = Queues(plan, self._effects, durations_ms or {}, self._fleet, measures, study.is_small)
         references = References(study.stores or Stores.of_here(), study.room)
         cases = Cases(plan, suites, references, self._warn, study.room)

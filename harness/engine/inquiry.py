@@ -80,7 +80,9 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
             case Need.ZEROED:
                 return self._unnoticed(own, case)
             case _:
-                return self.answered(msgspec.structs.replace(own, kind=QuestionKind(need.value)))
+                chose = need is Need.REVEALED and rule.policy.converted  # the positions of the golden
+                whose = self.cases.given(own) if chose else own
+                return self.answered(msgspec.structs.replace(whose, kind=QuestionKind(need.value)))
 
     def _own_cpu_as_used(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
         """Return the answer of that CPU EP, or its refusal of a session with the target's settings.

@@ -251,7 +251,7 @@ class NextStep(msgspec.Struct, frozen=True):
         if not case.facts.origins.by_chance:  # references would draw other numbers
             needs.add(Need.REFERENCES)
         if rule.policy.converted:
-            return frozenset(needs)
+            return frozenset(needs | _of_variants(case))
         needs.add(Need.REPEATED)
         if rule.generation is not None:
             needs.add(Need.PLAYED)
@@ -268,6 +268,11 @@ class NextStep(msgspec.Struct, frozen=True):
 
 def _ran_others(outcome: Ran) -> bool:
     return outcome.other is not None or bool(outcome.other_error)
+
+
+def _of_variants(case: Case) -> set[Need]:
+    """Return what a variant of a package may need more than a converted model."""
+    return {Need.REVEALED} if case.sibling is not None and hidden_tensors(case) else set()
 
 
 def _other(trial: _Trial, about: Question, case: Case, outcome: Ran) -> _Trial:

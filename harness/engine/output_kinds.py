@@ -10,6 +10,7 @@ from harness.core.ties import Chosen
 from harness.core.unordered import Unordered
 from harness.core.value import Array, NamedValues, Tensor, Value
 from harness.corpus.case import Case
+from harness.corpus.inner_outputs import judging_origins
 from harness.corpus.origins import ChosenFrom, CopiedFrom, DrawnBy, QuantizedWith, UnorderedWith
 from harness.engine.compare_sets import numbered
 
@@ -32,14 +33,15 @@ def output_kinds_of(
         rounds_freely: Operators whose result the provider may round to either neighbour, according to a
             document.
     """
-    if not case.facts.origins.known:
+    origins = judging_origins(case).known
+    if not origins:
         return ()
     found = []
     for index, answer in enumerate(answers):
         inputs = dict(case.data_sets[index].inputs)
         known = {**inputs, **dict(answer), **(dict(revealed[index]) if revealed else {})}
         kinds: dict[str, OutputKind] = {}
-        for name, origin in case.facts.origins.known.items():
+        for name, origin in origins.items():
             output_kind: OutputKind | None
             match origin:
                 case ChosenFrom():

@@ -9,7 +9,7 @@ from harness.core.cell import AXIS_DEFAULTS, SESSION_ENTRY, Cell
 from harness.core.errors import Problem, UsageError
 from harness.core.scenario import PACKAGE_SCENARIO
 from harness.core.structure import OPTION, FilePlace
-from harness.core.variant_use import VariantUse
+from harness.core.variant_use import NO_USES, Uses, VariantUse
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import has_latency, has_repeat
@@ -17,14 +17,8 @@ from harness.plan.selector import HasSelector, SelectorIndex, model_matcher
 from harness.plan.target import Target, is_fixed
 from harness.plan.unmatched import unmatched_entries, unmatched_model_globs
 
-NO_USES: Mapping[str, Mapping[str, VariantUse]] = {}
-
 _MOST_CELLS = 1_000_000
 """A larger plan is a mistake in the axes: real runs have up to some hundred thousand cells."""
-
-
-Uses = Mapping[str, Mapping[str, VariantUse]]
-"""Suite -> model -> how it is used, for packages."""
 
 
 def expand(matrix: Matrix, models: Mapping[str, Sequence[str]], uses: Uses = NO_USES) -> Plan:

@@ -5,14 +5,15 @@ from typing import Any
 
 import msgspec
 
+from harness.core.pace import best_ms
 from harness.core.record import Record
 from harness.core.scenario import PACKAGE_SCENARIO, PLAIN
+from harness.core.shipping import rounds_of
+from harness.core.variant_pace import beside_others
 from harness.core.variant_use import ANSWER_WORDS
 from harness.core.verdict import Family, Verdict
+from harness.report.figures import ratio
 from harness.report.view import Report
-
-_MUCH_SLOWER = 1.5
-"""Factor between the first run of the selected variant and of the fastest right one that is told."""
 
 
 class VariantCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -24,6 +25,8 @@ class VariantCell(msgspec.Struct, frozen=True, kw_only=True):
         answer: What the provider answers to it, in its words; empty if it was not asked.
         create: Making its session, with the unit; empty if it was not measured.
         first_run: Its first run, likewise.
+        run: The median of repeated runs, likewise.
+        idle: Options that changed no bit of its answer.
     """
 
     verdict: Verdict | None
@@ -31,6 +34,8 @@ class VariantCell(msgspec.Struct, frozen=True, kw_only=True):
     answer: str
     create: str = ""
     first_run: str = ""
+    run: str = ""
+    idle: str = ""
 
 
 class SelectionColumn(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,12 +114,16 @@ def _table(
 def _cell(name: str, selection: Record, alone: Record | None) -> VariantCell:
     answers = dict(zip(_texts(selection, "variants"), _texts(selection, "answers"), strict=False))
     timings = {} if alone is None else alone.timings_ms
+    effect = None if alone is None else alone.effect
+    median = None if alone is None else best_ms(rounds_of(alone))
     return VariantCell(
         verdict=None if alone is None else alone.verdict,
         chosen=selection.scenario.get("chosen") == name,
         answer=ANSWER_WORDS.get(answers.get(name, ""), answers.get(name, "")),
         create=_ms(timings.get("create")),
         first_run=_ms(timings.get("first_run")),
+        run="" if median is None else f"{ratio(median)} ms",
+        idle="" if effect is None or effect.seen else ", ".join(effect.options),
     )
 
 
@@ -141,16 +150,8 @@ def _told(record: Record, alone: Mapping[str, Record | None]) -> str:
         return "Nothing matches: the selection fails, and an application gets an error."
     if record.verdict.family is not Family.PASSED or not chosen:
         return record.reason
-    others = {
-        name: one.timings_ms["first_run"]
-        for name, one in alone.items()
-        if one is not None and one.verdict.family is Family.PASSED and one.timings_ms.get("first_run")
-    }
-    fastest = min(others, key=lambda name: others[name], default="")
-    if chosen in others and fastest and others[chosen] > _MUCH_SLOWER * others[fastest]:
-        factor = others[chosen] / others[fastest]
-        return f"{chosen} is right; the first run of {fastest}, right too, takes {factor:.1f} times less."
-    return f"{chosen} is right."
+    slower = beside_others(chosen, {name: one for name, one in alone.items() if one is not None})
+    return f"{chosen} is right, but {slower}, which is right, too." if slower else f"{chosen} is right."
 
 
 def _texts(record: Record, key: str) -> tuple[str, ...]:

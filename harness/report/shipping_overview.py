@@ -6,7 +6,14 @@ import msgspec
 
 from harness.core.agreement import agreements_words, answers_ratio
 from harness.core.errors import one_line
-from harness.core.shipping import ShippedModel, Shipping, ShippingAnswer, ShippingChoice, what_to_ship
+from harness.core.shipping import (
+    ShippedModel,
+    Shipping,
+    ShippingAnswer,
+    ShippingChoice,
+    rounds_of,
+    what_to_ship,
+)
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.report.figures import ratio
@@ -95,7 +102,7 @@ def shipping_table(report: Report) -> ShippingTable | None:
     """Return the table, or None for a report without the user's own models."""
     own = _own_suites(report)
     choices = [
-        ShippingChoice(record=record, rounds=() if record.latency is None else (record.latency,))
+        ShippingChoice(record=record, rounds=rounds_of(record))
         for _, record in report.run.records
         if record.suite in own
     ]

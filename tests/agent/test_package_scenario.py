@@ -80,6 +80,28 @@ def test_the_best_by_the_rules_runs_with_its_own_options(
     assert run.facts["chosen"] == run.facts["by_rules"] == chosen
 
 
+def test_a_provider_is_asked_as_the_runtime_asks_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is asked about the first device of the variant's type, or all of them, and never about no text."""
+    asked = []
+
+    def answer(devices: list[Any], text: str) -> str:
+        asked.append(([str(one.device.type) for one in devices], text))
+        return "Kind.EP_SUPPORTED_OPTIMAL"
+
+    bindings = SimpleNamespace(get_model_compatibility_for_ep_devices=answer)
+    monkeypatch.setattr(package, "_bindings", lambda: bindings)
+    run = job_run(
+        variant("any"), variant("gpu", device="gpu", compatibility="new"), variant("all", compatibility="new")
+    )
+    run.target.devices = [
+        SimpleNamespace(ep_name=EP, device=SimpleNamespace(type=kind)) for kind in ("NPU", "GPU", "GPU")
+    ]
+    with pytest.raises(OpenedError):
+        play(run)
+    assert asked == [(["GPU"], "new"), (["NPU", "GPU", "GPU"], "new")]
+    assert run.facts["chosen"] == "gpu"
+
+
 def test_nothing_matches() -> None:
     run = job_run(variant("a", ep="CPUExecutionProvider"), variant("b", compatibility="foreign"))
     with pytest.raises(NoVariantError, match=r"a \(another provider\), b \(EP_UNSUPPORTED\)"):

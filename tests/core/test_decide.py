@@ -128,6 +128,7 @@ CASES: list[tuple[Facts, Verdict]] = [
     (selected("b", "b"), Verdict.PASS),
     (selected("", "", ended("raised", own=REFUSED)), Verdict.NO_VARIANT),
     (selected("a", "b"), Verdict.WRONG_VARIANT),
+    (selected("a", ""), Verdict.WRONG_VARIANT),
     (selected("", "b", ended("raised", own=REFUSED)), Verdict.WRONG_VARIANT),
     (selected("b", "b", ended("raised", phase=Phase.CREATE, own=OK), score=100), Verdict.STALE_VARIANT),
     (selected("b", "b", ended("raised", phase=Phase.CREATE, own=OK), score=0), Verdict.ERROR),

@@ -8,7 +8,7 @@ import pytest
 from harness.core.compare import OutputComparison, compare_all, compare_outputs
 from harness.core.noise import NoiseRule
 from harness.core.noise_moves import Move
-from harness.core.ties import Chosen, ties_of
+from harness.core.ties import Chosen, lead_of, ties_of
 from harness.core.tolerance import EXACT, Tolerance, default_tolerance
 from harness.core.value import tensor
 from harness.core.verdict import Verdict
@@ -27,6 +27,28 @@ def judge(golden: Any, actual: Any, op: Any, data: Any, **settings: Any) -> Outp
     output_kind = Chosen(op=op, data=tensor(np.asarray(data)), **settings)
     one, other = (tensor(np.asarray(positions, np.int64)) for positions in (golden, actual))
     return compare_outputs("y", one, other, tolerance_for, output_kind)
+
+
+@pytest.mark.parametrize(
+    ("actual", "chosen", "expected"),
+    [
+        ([1, 1], {}, (2, 1 / 2)),  # the lead of 2 over 1, where the RMS is 2
+        ([0, 1], {}, (1, 0.75 / 2)),
+        ([0, 0], {}, None),
+        ([0, 7], {}, None),  # no such position
+        ([1, 1], {"exact": True}, None),  # nothing rounds these values
+        ([1, 1], {"op": "NonZero"}, None),
+    ],
+)
+def test_the_lead_of_the_goldens_choices(actual: list[int], chosen: Any, expected: Any) -> None:
+    scores = tensor(np.array([[3.0, 2, 0], [1.5, 0.75, np.sqrt(24 - 13 - 2.25 - 0.5625)]], np.float64))
+    found = lead_of(
+        Chosen(**{"op": "ArgMax", "data": scores, "axis": 1} | chosen), np.array([0, 0]), np.array(actual)
+    )
+    assert (found is None) == (expected is None)
+    if found is not None:
+        assert found[0] == expected[0]
+        assert found[1] == pytest.approx(expected[1])
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (2,), (1, 2, 1)])

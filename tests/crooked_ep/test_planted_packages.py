@@ -149,6 +149,13 @@ PLANTED = (
         reason="cannot load",
     ),
     Planted("refuses_all", _compiled("fresh", FRESH), Verdict.NO_VARIANT, "unsupported"),
+    Planted(
+        "answers_change",
+        _compiled("fresh", FRESH),
+        Verdict.WRONG_VARIANT,
+        "changing",
+        reason="and by the rules it is",
+    ),
     Planted("loads_wrong", _compiled("fresh", FRESH), Verdict.MISMATCH, "wrong"),
     Planted(
         "loads_nothing",
@@ -162,6 +169,21 @@ PLANTED = (
         Verdict.NO_GOLDEN,
         cell="main/npu",
         reason="put the model that it was made of beside it",
+    ),
+    Planted(
+        "option_without_effect",
+        _crooked(classifier(), ort={"provider_options": {"precision": "fp16"}}),
+        Verdict.PASS,
+        "ignoring",
+        "main/npu",
+        "no effect seen: the outputs are bit-identical without precision",
+    ),
+    Planted(
+        "option_of_another",
+        _crooked(classifier(), ort={"provider_options": {"num_streams": "1"}}),
+        Verdict.OPTION_REJECTED,
+        cell="main/npu",
+        reason="unknown option",
     ),
     Planted("other_context", _compiled("other", FRESH), Verdict.MISMATCH, cell="main/npu"),
 )
@@ -177,7 +199,9 @@ FAULTS = {
     "crooked": "",
     "optimal": "stale_is_optimal",
     "unsupported": "fresh_is_unsupported",
+    "changing": "compatibility_changes",
     "wrong": "context_wrong",
+    "ignoring": "precision_ignored",
 }
 """Target -> the fault of the EP."""
 
@@ -246,6 +270,7 @@ def test_honest_packages_have_nothing(records: dict[tuple[str, str, str], Record
     assert of_package
     for record in of_package:
         assert record.verdict.family is Family.PASSED, (record.cell, record.verdict, record.reason)
+        assert "no effect" not in record.reason
 
 
 def test_an_asset_with_other_content_is_refused(tmp_path: Path) -> None:

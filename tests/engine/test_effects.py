@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record
 from harness.core.value import Map, Sequence, Value, tensor
+from harness.core.variant_use import VariantUse
 from harness.core.verdict import Verdict
 from harness.engine.configuration import Configuration
 from harness.engine.effects import (
@@ -98,6 +100,18 @@ def test_which_options_should_change_what_is_computed(
     target: dict[str, Any], options: list[tuple[str, ...] | None]
 ) -> None:
     assert doubts(**target) == options
+
+
+def test_of_an_unknown_provider_the_options_that_a_package_brings_are_in_question() -> None:
+    plan = plan_for({"provider": "AcmeExecutionProvider", "plugin": "acme", "options": {"a": 1, "b": 2}})
+    (cell,) = plan.cells
+    uses = {"s": {"m": VariantUse(options={"b": "2"}), "n": VariantUse()}}
+    doubt = Effects(plan, uses=uses).doubt(cell)
+    assert doubt is not None
+    assert doubt.options == ("b",)
+    assert doubt.without.options == (("a", "1"),)
+    assert Effects(plan, uses=uses).doubt(msgspec.structs.replace(cell, model="n")) is None
+    assert Effects(plan).doubt(cell) is None
 
 
 def test_the_baseline_lacks_these_options_and_nothing_else() -> None:

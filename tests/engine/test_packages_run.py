@@ -4,14 +4,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.corpus.packages.asset_digest import asset_address, asset_folder
 from tests.kit import records_of, run_matrix
-from tests.small_packages import CPU, classifier, write_manifest, write_package
+from tests.small_packages import CPU, classifier, labeller, write_manifest, write_package
 
 QNN = "QNNExecutionProvider"
 
@@ -99,6 +101,28 @@ def test_a_variant_with_other_inputs_is_no_sibling(tmp_path: Path) -> None:
     found = {record.model: record for record in records_of(run_matrix(tmp_path, matrix))}
     assert found["main/one"].verdict is Verdict.PASS
     assert "it has the inputs pixels, and main/one has x" in found["main/two"].reason
+
+
+def test_a_class_that_flips_within_the_precision_of_a_variant_is_no_failure(tmp_path: Path) -> None:
+    """The scores are inside the model: they are asked of the variant that has the golden."""
+    levels = {"int8": 127, "lossy": 4}
+    variants = {"fp32": labeller(), "other": labeller(scale=-1)}
+    variants |= {name: labeller(levels=each) for name, each in levels.items()}
+    root = write_package(tmp_path / "p", variants)
+    (root / "fp32" / "test_data_set_0").mkdir()
+    inputs = np.random.default_rng(3).normal(size=(400, 32)).astype(np.float32)
+    content = numpy_helper.from_array(inputs, "x").SerializeToString()
+    (root / "fp32" / "test_data_set_0" / "input_0.pb").write_bytes(content)
+    matrix = {"models": {"packages": ["p"]}, "target": [{"name": "cpu", "provider": CPU}]}
+    found = {one.model.removeprefix("main/"): one for one in records_of(run_matrix(tmp_path, matrix))}
+    assert {name: one.verdict for name, one in found.items()} == {
+        "fp32": Verdict.PASS,
+        "int8": Verdict.PASS,
+        "lossy": Verdict.MISMATCH,
+        "other": Verdict.MISMATCH,
+    }
+    assert found["int8"].reason.endswith("positions differ where rounding at its precision decides")
+    assert "the golden's choice leads by" in found["lossy"].reason
 
 
 def test_weights_may_lie_in_a_shared_folder(tmp_path: Path) -> None:

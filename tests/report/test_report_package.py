@@ -3,10 +3,11 @@
 from pathlib import Path
 from typing import Any
 
+from harness.core.facts import OptionEffect
 from harness.core.verdict import Verdict
 from harness.report.package_page import PackageTable, package_view
 from harness.report.view import Report, build_report
-from tests.kit import merged, record, site
+from tests.kit import latency, merged, record, site
 
 _VARIANTS = ("cpu", "slow<b>")
 
@@ -27,9 +28,12 @@ def selection(target: str, chosen: str, verdict: Verdict = Verdict.PASS, **facts
     )
 
 
-def alone(variant: str, target: str, first_run: float, verdict: Verdict = Verdict.PASS) -> Any:
-    timings = {"create": 1.0, "first_run": first_run}
-    return record(f"main/{variant}", target=target, suite="p", verdict=verdict, timings_ms=timings)
+def alone(variant: str, target: str, ms: float, verdict: Verdict = Verdict.PASS, **fields: Any) -> Any:
+    # A first run has what later ones do not: its time is no basis for a comparison.
+    timings = {"create": 1.0, "first_run": 100 / ms}
+    found = latency(*[ms] * 3, waiting_threads=0.0)
+    name = f"main/{variant}"
+    return record(name, verdict, target=target, suite="p", timings_ms=timings, latency=found, **fields)
 
 
 def report_of(*records: Any) -> Report:
@@ -54,9 +58,18 @@ def test_a_hole_is_told_in_words() -> None:
 
 def test_a_slow_selection_is_told_with_the_fastest_right_one() -> None:
     records = [alone("cpu", "t", 1.0), alone("slow<b>", "t", 3.0)]
-    assert table(selection("t", "slow<b>"), *records).columns[0].told.endswith("takes 3.0 times less.")
+    assert table(selection("t", "slow<b>"), *records).columns[0].told == (
+        "slow<b> is right, but slower: 3 times the time of cpu, which is right, too."
+    )
     wrong = [alone("cpu", "t", 1.0, Verdict.MISMATCH), alone("slow<b>", "t", 3.0)]
     assert table(selection("t", "slow<b>"), *wrong).columns[0].told == "slow<b> is right."
+
+
+def test_an_option_without_effect_is_told(tmp_path: Path) -> None:
+    idle = alone("cpu", "t", 1.0, effect=OptionEffect(options=("made_up",), seen=False))
+    page = site(tmp_path, report_of(selection("t", "cpu"), idle))["package.html"]
+    assert "no effect: made_up" in page
+    assert "first run 100.0 ms, median 1 ms" in page
 
 
 def test_the_page_escapes_names(tmp_path: Path) -> None:

@@ -164,19 +164,25 @@ class _Chooser:
         """Return the provider's answer to a variant, or why it is not asked."""
         if variant["ep"] != self.target.chain[0]:
             return "another provider" if variant["ep"] else "no provider"
-        types = [str(device.device.type).rsplit(".", 1)[-1].lower() for device in self.devices]
+        types = [_type(device) for device in self.devices]
         if not types and self.target.chain[0] == CPU:
             types = ["cpu"]
         if variant["device"] and types and variant["device"] not in types:
             return "another device"
-        return self._validated(variant["compatibility"])
+        return self._validated(variant["compatibility"], variant["device"])
 
-    def _validated(self, compatibility: str) -> str:
+    def _validated(self, compatibility: str, device: str) -> str:
+        """Return the answer to a compatibility string, as the runtime asks for it.
+
+        It asks about the first device of the type that the variant names, or about all, and never about an
+        empty string.
+        """
         ask = getattr(_bindings(), "get_model_compatibility_for_ep_devices", None)
-        if ask is None or not self.devices:
+        devices = [one for one in self.devices if not device or _type(one) == device]
+        if ask is None or not devices or not compatibility:
             return "EP_NOT_APPLICABLE"  # as for a provider that has no such function
         try:
-            return str(ask(self.devices, compatibility)).rsplit(".", 1)[-1]
+            return str(ask(devices[:1] if device else devices, compatibility)).rsplit(".", 1)[-1]
         except Exception as error:  # noqa: BLE001 - the provider's own words
             return "error: %s" % clean(error, limit=200)
 
@@ -191,7 +197,13 @@ class _Chooser:
             return False
         if not own or own == variant["compatibility"]:
             return False
-        return _SCORES.get(self._validated(own), _REJECTED) < self.scores.get(variant["name"], _REJECTED)
+        answer = self._validated(own, variant["device"])
+        return _SCORES.get(answer, _REJECTED) < self.scores.get(variant["name"], _REJECTED)
+
+
+def _type(device: Any) -> str:
+    """Return the type of a device as a package names it."""
+    return str(device.device.type).rsplit(".", 1)[-1].lower()
 
 
 def _bindings() -> Any:

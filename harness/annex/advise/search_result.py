@@ -7,6 +7,7 @@ from harness.core.compute_share import is_the_cpus
 from harness.core.latency import Latency
 from harness.core.pace import best_ms, unbeaten
 from harness.core.record import Record
+from harness.core.shipping import rounds_of
 from harness.core.verdict import Family, Verdict
 from harness.plan.target import Target
 
@@ -25,7 +26,7 @@ class TriedCandidate(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rounds(self) -> tuple[Latency, ...]:
         """The measurements that count: those of the final if there are any."""
-        return self.finals or (() if self.record.latency is None else (self.record.latency,))
+        return self.finals or rounds_of(self.record)
 
     @property
     def p50_ms(self) -> float | None:

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from harness.annex.advise.fastest import simulated_of, timed
+from harness.annex.pack.package_remarks import PackageRemark, idle_options, speed_remarks
 from harness.core.record import Record
 from harness.core.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN
 from harness.core.verdict import Family, Verdict, lacks_target
@@ -16,9 +18,13 @@ from harness.engine.events import Finished, TargetReady
 from harness.plan.expand import cells
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
-from harness.studies.ask import Notify, matrix_for, results
+from harness.plan.runs_entry import LatencySettings
+from harness.studies.ask import Notify, results
 
 _RIGHT = frozenset({Family.PASSED})
+
+MEASURED = LatencySettings(warm_up=3, repeats=200, budget_s=0.5)
+"""How each variant is timed: enough runs for a stable median, and half a second at most."""
 
 
 class PackageCheck(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,12 +35,17 @@ class PackageCheck(msgspec.Struct, frozen=True, kw_only=True):
         alone: Variant and target -> its record.
         selected: Component and target -> the record of the selection.
         fingerprints: The environment of each target that could be used.
+        speed: Variants that are slower than the component's for the CPU EP, and selections that are not the
+            fastest right variant of their target.
+        idle: Variants with options that changed no bit of the answer.
     """
 
     variants: tuple[str, ...]
     alone: Mapping[tuple[str, str], Record]
     selected: Mapping[tuple[str, str], Record]
     fingerprints: Mapping[str, Mapping[str, Any]]
+    speed: tuple[PackageRemark, ...] = ()
+    idle: tuple[PackageRemark, ...] = ()
 
     @property
     def wrong(self) -> tuple[Record, ...]:
@@ -78,7 +89,7 @@ def check_package(suite: Suite, matrix: Matrix, notify: Notify) -> PackageCheck:
     """
     targets = [msgspec.structs.replace(target, axes={}) for target in matrix.targets]
     scenarios = (PLAIN, PACKAGE_SCENARIO, *((GENERATE,) if _generates(suite) else ()))
-    asked = msgspec.structs.replace(matrix_for(matrix, targets), axes={"scenario": scenarios})
+    asked = msgspec.structs.replace(timed(matrix, targets, MEASURED), axes={"scenario": scenarios})
     wanted = tuple(cells(asked, {suite.name: suite.models()}, {suite.name: suite.uses}))
     alone: dict[tuple[str, str], Record] = {}
     selected: dict[tuple[str, str], Record] = {}
@@ -107,4 +118,6 @@ def check_package(suite: Suite, matrix: Matrix, notify: Notify) -> PackageCheck:
         alone=alone,
         selected=selected,
         fingerprints=fingerprints,
+        speed=tuple(speed_remarks(alone, selected, simulated_of(targets, fingerprints))),
+        idle=tuple(idle_options(suite, {target.name: target for target in targets}, alone)),
     )

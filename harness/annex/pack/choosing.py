@@ -8,11 +8,10 @@ import msgspec
 from harness.annex.pack.proof import COMPILES, Proof
 from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER
-from harness.core.latency import Latency
 from harness.core.pace import best_ms, unbeaten
 from harness.core.record import Record
 from harness.core.scenario import GENERATE, PLAIN
-from harness.core.shipping import ShippingChoice, what_to_ship, why_not_shipped
+from harness.core.shipping import ShippingChoice, rounds_of, what_to_ship, why_not_shipped
 
 _TYPES = {"CPU": "cpu", "GPU": "gpu", "NPU": "npu"}
 
@@ -41,7 +40,7 @@ class ProvedVariant(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def p50_ms(self) -> float | None:
         """Median of its runs in milliseconds; None if it was not timed."""
-        return best_ms(_rounds(self.record))
+        return best_ms(rounds_of(self.record))
 
 
 class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +66,7 @@ def choose(proof: Proof, model: str) -> tuple[tuple[ProvedVariant, ...], tuple[L
             found.setdefault((variant.provider, variant.device), []).append(variant)
     chosen = []
     for variants in found.values():
-        best = next(iter(unbeaten(variants, lambda one: _rounds(one.record))), variants[0])
+        best = next(iter(unbeaten(variants, lambda one: rounds_of(one.record))), variants[0])
         chosen.append(best)
         left += [
             LeftOut(target=one.cell.target, why=f"{best.cell.target} has the same provider and device")
@@ -94,7 +93,7 @@ def _of_target(proof: Proof, model: str, target: str) -> ProvedVariant | LeftOut
     if not choices:
         why = next(iter(failing.values()), "it was not tried")
         return LeftOut(target=target, why=f"as a generator of text: {why}" if failing else why)
-    asked = (ShippingChoice(record=record, rounds=_rounds(record)) for _, record in choices.values())
+    asked = (ShippingChoice(record=record, rounds=rounds_of(record)) for _, record in choices.values())
     ((row,),) = [one.rows for one in what_to_ship(asked, (target,), proof.simulated)]
     if not row.ships:
         return LeftOut(target=target, why=row.because)
@@ -113,10 +112,6 @@ def _of_target(proof: Proof, model: str, target: str) -> ProvedVariant | LeftOut
 
 def _session(cell: Cell) -> tuple[tuple[str, str], ...]:
     return tuple(pair for pair in cell.axes if pair[0] != "scenario")
-
-
-def _rounds(record: Record) -> tuple[Latency, ...]:
-    return () if record.latency is None else (record.latency,)
 
 
 def _device(fingerprint: Mapping[str, Any], wanted: Mapping[str, str]) -> str:

@@ -6,10 +6,12 @@ from typing import Any
 from harness.annex.pack.checking import PackageCheck
 from harness.cli.output import wrapped
 from harness.core.errors import one_line
+from harness.core.pace import best_ms
 from harness.core.record import Record
+from harness.core.shipping import rounds_of
 from harness.core.verdict import lacks_target
 from harness.core.visible_text import visible
-from harness.report.figures import plural
+from harness.report.figures import plural, ratio
 from harness.run.run_summary import WIDTH
 
 _NAME = 30
@@ -34,6 +36,10 @@ def check_screen(found: PackageCheck) -> Iterator[str]:
         yield from wrapped(visible(text), "hole      ")
     for name in found.untried:
         yield from wrapped(visible(f"{name}: no target at hand can run it"), "untried   ")
+    for kind, remarks in (("speed", found.speed), ("no effect", found.idle)):
+        for one in remarks:
+            text = one_line(f"{one.model} on {one.target}: {one.told}", 300)
+            yield from wrapped(visible(text), f"{kind:<10}")
     for record in found.wrong:
         what = f"{record.model} on {record.target}: {str(record.verdict).replace('_', ' ')}"
         yield from wrapped(visible(one_line(f"{what}: {record.reason}", 300)), "wrong     ")
@@ -49,6 +55,8 @@ def check_json(found: PackageCheck) -> dict[str, Any]:
         "wrong": [record.cell for record in found.wrong],
         "holes": [record.cell for record in found.holes],
         "untried": list(found.untried),
+        "speed": list(found.speed),
+        "no_effect": list(found.idle),
     }
 
 
@@ -67,7 +75,7 @@ def _rows(found: PackageCheck) -> Iterator[tuple[str, str, str, str, str, str]]:
                 _verdict(alone),
                 "yes" if chosen else "",
                 _time(alone, "create"),
-                _time(alone, "first_run"),
+                _run_time(alone),
             )
 
 
@@ -75,6 +83,12 @@ def _verdict(record: Record | None) -> str:
     if record is None:
         return ""
     return "not here" if lacks_target(record.verdict, record.phase) else str(record.verdict).replace("_", " ")
+
+
+def _run_time(record: Record | None) -> str:
+    """Return the median of repeated runs; of a record without them, such as a wrong one, the first run."""
+    median = None if record is None else best_ms(rounds_of(record))
+    return _time(record, "first_run") if median is None else ratio(median)
 
 
 def _time(record: Record | None, key: str) -> str:

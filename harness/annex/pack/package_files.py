@@ -15,6 +15,7 @@ from harness.annex.pack.choosing import ProvedVariant
 from harness.annex.pack.compiling import COMPILED_FILE
 from harness.annex.pack.proof import Proof
 from harness.core.cell import SESSION_ENTRY
+from harness.core.writing import write_new
 from harness.corpus.case import Case
 from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.packages.asset_digest import asset_address, asset_folder
@@ -86,7 +87,7 @@ def write_package(root: Path, models: Sequence[PackedModel], proof: Proof, name:
 
 def _write_json(path: Path, content: object) -> None:
     text = json.dumps(content, indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8", newline="\n")
+    write_new(path, f"{text}\n".encode())
 
 
 class _Shared:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from harness.annex.advise.fastest import simulated_of, timed
+from harness.annex.pack.checking import MEASURED
 from harness.core.cell import AXIS_DEFAULTS, Cell
 from harness.core.facts import CPU_PROVIDER
 from harness.core.record import Record
@@ -19,7 +20,6 @@ from harness.engine.task import CellTask
 from harness.plan.expand import cells
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
-from harness.plan.runs_entry import LatencySettings
 from harness.plan.target import Target
 from harness.studies.ask import Notify, results
 
@@ -27,8 +27,6 @@ COMPILES = "ep_context"
 """The scenario by which a matrix asks for compiled variants."""
 
 _SCENARIOS = frozenset({PLAIN, GENERATE, COMPILES})
-
-_MEASURED = LatencySettings(warm_up=3, repeats=200, budget_s=0.5)
 
 _NOT_IN_A_PACKAGE = ("graph_optimization", "execution_mode")
 """Axes that a package cannot express: its session options are configuration entries only."""
@@ -59,7 +57,7 @@ def prove(suite: Suite, matrix: Matrix, notify: Notify) -> Proof:
         UsageError: A suite or the cache cannot be used.
     """
     matrix = _with_cpu(matrix)
-    asked = msgspec.structs.replace(timed(matrix, matrix.targets, _MEASURED), axes=_with_plain(matrix.axes))
+    asked = msgspec.structs.replace(timed(matrix, matrix.targets, MEASURED), axes=_with_plain(matrix.axes))
     wanted = tuple(cell for cell in cells(asked, {suite.name: suite.models()}) if _fits_a_package(cell))
     records: dict[Cell, Record] = {}
     found: dict[str, Case] = {}

@@ -4,6 +4,8 @@ from typing import Any
 
 import msgspec
 
+from harness.corpus.origins import Origins
+
 
 class Sibling(msgspec.Struct, frozen=True, kw_only=True):
     """What judges a variant: the answer of another variant of its component.
@@ -12,11 +14,13 @@ class Sibling(msgspec.Struct, frozen=True, kw_only=True):
         reference: The model whose golden it is, within the same suite.
         computes: The precision that the variant computes in, a key of ``harness.core.tolerance.FLOORS``.
         digest: Digest of the variant's own model, with inputs of its own.
+        origins: The operators that compute the reference's outputs, and the tensors that these read.
     """
 
     reference: str
     computes: str
     digest: str
+    origins: Origins = Origins()
 
 
 class PackageChoice(msgspec.Struct, frozen=True, kw_only=True):

@@ -37,7 +37,12 @@ def variant_case(own: Case, reference: Case, name: str) -> Case:
     data_sets = tuple(DataSet(name=one.name, inputs=one.inputs) for one in reference.data_sets)
     for data_set in data_sets:
         hash_data_set(digest, data_set)
-    sibling = Sibling(reference=name, computes=precision_of(own.facts), digest=own.model_digest)
+    sibling = Sibling(
+        reference=name,
+        computes=precision_of(own.facts),
+        digest=own.model_digest,
+        origins=reference.facts.origins,
+    )
     return msgspec.structs.replace(
         own, data_sets=data_sets, digest=digest.hexdigest(), recipe=None, fixed={}, sibling=sibling
     )
@@ -48,7 +53,12 @@ def component_case(reference: Case, suite: Suite, component: str, name: str) -> 
     package = suite.package
     assert package is not None  # noqa: S101 - only packages have components
     variants = next(one.variants for one in package.components if one.name == component)
-    sibling = Sibling(reference=name, computes="float32", digest=reference.model_digest)
+    sibling = Sibling(
+        reference=name,
+        computes="float32",
+        digest=reference.model_digest,
+        origins=reference.facts.origins,
+    )
     choice = PackageChoice(
         root=str(suite.root),
         component=component,
