@@ -48,7 +48,7 @@ _VARYING = re.compile(
 _MOST_CHARS = 4000
 """Largest number of characters that are searched for a cause: a foreign record may have any length."""
 
-_CUT_WORD = re.compile(r"[^\s…]{0,200}…[^\s…]{0,200}")
+_CUT_WORD = re.compile(r"[^\s…]{0,30}…[^\s…]{0,30}")
 """Where a record's text is cut: how much of the words there is left depends on the length of names."""
 
 _OPERATOR = re.compile(r"['\"`][A-Z][A-Za-z]+['\"`]")

@@ -20,9 +20,6 @@ from harness.operators.book import operators_with
 _DEFINED = operators_with(lambda row: row.ties == "first_index")
 """Of equal values ONNX makes these choose the first index, or the last with ``select_last_index``."""
 
-_BY_RANK = frozenset({"ArgMax", "ArgMin", "TopK"})
-"""Operators that choose the largest or the smallest values."""
-
 _ZEROS = 1000
 """An EP may report one of so many values as nonzero although it is exactly zero on the CPU EP.
 
@@ -137,7 +134,7 @@ def lead_of(chosen: Chosen, golden: Array, actual: Array) -> tuple[int, float] |
     The unit is the RMS of all finite values that the golden chose from. None where nothing differs, where a
     position is none that could be chosen, or where the values are inputs, which nothing rounds.
     """
-    ties = None if chosen.exact or chosen.op not in _BY_RANK else _ties_of(chosen, golden, actual)
+    ties = None if chosen.exact or chosen.op not in _DEFINED else _ties_of(chosen, golden, actual)
     if ties is None or not ties.differs.any() or not ties.fits[ties.differs].all():
         return None
     data = widen(chosen.data.array, chosen.data.dtype)
