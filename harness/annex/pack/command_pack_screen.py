@@ -15,6 +15,9 @@ from harness.report.figures import plural, ratio
 from harness.run.run_summary import WIDTH
 
 _NAME = 30
+_LEAST_NAME = 12
+_FIGURES = len(f"{'':2}{'':2}{'':15} {'':8} {'':8} {'':8}")
+"""Characters of a row beside the names of its variant and its target."""
 _ROWS = 24
 """Rows of variants on the screen; --json has all."""
 
@@ -22,8 +25,9 @@ _ROWS = 24
 def check_screen(found: PackageCheck) -> Iterator[str]:
     """Yield the lines."""
     rows = [*_rows(found)]
-    wide = max(map(len, ["variant", *(name for name, *_ in rows[:_ROWS])]))
     places = max(map(len, ["target", *(target for _, target, *_ in rows[:_ROWS])]))
+    rows = [(one_line(name, max(_LEAST_NAME, WIDTH - _FIGURES - places)), *rest) for name, *rest in rows]
+    wide = max(map(len, ["variant", *(name for name, *_ in rows[:_ROWS])]))
     yield f"{'variant':<{wide}}  {'target':<{places}}  {'verdict':<15} selected  load ms   run ms"
     for name, target, verdict, chosen, load, run in rows[:_ROWS]:
         line = f"{name:<{wide}}  {target:<{places}}  {verdict:<15} {chosen:<8} {load:>8} {run:>8}"
