@@ -9,6 +9,32 @@ TOLD = 1e-3
 """Share of the largest value by which a result has to differ before its circumstances are named."""
 
 
+class FurthestFromFirst:
+    """Keeps, for each data set, the outputs that are furthest from the first ones."""
+
+    def __init__(self) -> None:
+        self.first: list[RawOutputs] = []
+        self.worst: list[tuple[float, RawOutputs]] = []
+        self.differing = 0
+        """How often any of the outputs differed."""
+
+    def compare(self, outputs: list[RawOutputs]) -> None:
+        """Compare outputs, a list for each data set; the first call gives those that count."""
+        if not self.first:
+            self.first = outputs
+            self.worst = [(0.0, values) for values in outputs]
+        apart = list(map(difference, self.first, outputs))
+        self.differing += any(apart)
+        for index, values in enumerate(outputs):
+            if apart[index] > self.worst[index][0]:
+                self.worst[index] = (apart[index], values)
+
+    @property
+    def apart(self) -> float:
+        """How far the furthest outputs are off."""
+        return max((apart for apart, _ in self.worst), default=0.0)
+
+
 class Furthest:
     """Keeps, for each data set, the result that is furthest from the one of a plain run.
 

@@ -11,8 +11,8 @@ import sys
 import time
 from typing import Any
 
-from harness.agent.difference import difference
 from harness.agent.fresh_process import Pipe, message_descriptor
+from harness.agent.furthest import FurthestFromFirst
 from harness.agent.identity import mapped
 from harness.agent.ort_runtime import import_onnxruntime
 from harness.agent.process_figures import descriptors
@@ -57,9 +57,7 @@ class _Life:
         self.ort = import_onnxruntime()
         self.target: Any = None
         self.session: Any = None
-        self.first: list[list[Any]] = []
-        self.worst: list[tuple[float, list[Any]]] = []
-        self.differing = 0
+        self.results = FurthestFromFirst()
         self.libraries: int | None = None
         self.library = ""
         """Path of the plugin library."""
@@ -144,15 +142,8 @@ class _Life:
         """Run each data set, and compare with the first runs of this process."""
         self.step("run")
         runner = Runner(self.session)
-        outputs = [runner({name: to_feed(wire) for name, wire in inputs}) for inputs in self.job["data_sets"]]
-        if not self.first:
-            self.first = outputs
-            self.worst = [(0.0, values) for values in outputs]
-        apart = list(map(difference, self.first, outputs))
-        self.differing += any(apart)
-        for index, values in enumerate(outputs):
-            if apart[index] > self.worst[index][0]:
-                self.worst[index] = (apart[index], values)
+        sets = self.job["data_sets"]
+        self.results.compare([runner({name: to_feed(wire) for name, wire in inputs}) for inputs in sets])
 
     def close(self) -> None:
         """Release the session."""
@@ -171,9 +162,9 @@ class _Life:
     def report(self) -> None:
         """Send the results that are furthest from the first ones."""
         files = self.target.files
-        apart = max((apart for apart, _ in self.worst), default=0.0)
-        outputs = [list(map(files.send, values)) for _, values in self.worst]
-        self.pipe.send(("outputs", finite({"difference": apart}), self.differing, outputs))
+        results = self.results
+        outputs = [list(map(files.send, values)) for _, values in results.worst]
+        self.pipe.send(("outputs", finite({"difference": results.apart}), results.differing, outputs))
 
     def forget(self) -> None:
         """Release what an error has left, as the end of an application does."""

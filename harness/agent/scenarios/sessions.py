@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from harness.agent.device_memory import device_mib
-from harness.agent.difference import difference
+from harness.agent.furthest import FurthestFromFirst
 from harness.agent.job_run import JobRun
 from harness.agent.plain import conclude
 from harness.agent.process_figures import descriptors, figure
@@ -36,7 +36,7 @@ def play(job_run: JobRun) -> None:
             job_run.enter("create")
             job_run.create()
             stats.create_ms.append(job_run.result["timings_ms"]["create"])
-            stats.compare([job_run.run(inputs)[1] for inputs in job_run.job["data_sets"]])
+            stats.results.compare([job_run.run(inputs)[1] for inputs in job_run.job["data_sets"]])
             # A limit for safety: the harness notes missing sessions in the record.
             over = number > 1 and time.perf_counter() - began > settings["budget_s"]
             if over or number == settings["count"]:
@@ -54,7 +54,7 @@ def play(job_run: JobRun) -> None:
     finally:
         job_run.facts.update(stats.facts())
     job_run.result["timings_ms"]["create"] = stats.create_ms[0]
-    job_run.result["outputs"] = [job_run.send(outputs) for _, outputs in stats.worst]
+    job_run.result["outputs"] = [job_run.send(outputs) for _, outputs in stats.results.worst]
     conclude(job_run)
 
 
@@ -79,20 +79,7 @@ class _SessionStats:
         self.of_runs_mib: list[float | None] = []
         self.threads: list[int | None] = []
         self.descriptors: list[int | None] = []
-        self.first: list[list[Any]] = []
-        self.worst: list[tuple[float, list[Any]]] = []
-        self.differing = 0
-
-    def compare(self, outputs: list[list[Any]]) -> None:
-        """Compare one more session's outputs, one list for each data set, with the first session's."""
-        if not self.first:
-            self.first = outputs
-            self.worst = [(0.0, values) for values in outputs]
-        apart = list(map(difference, self.first, outputs))
-        self.differing += any(apart)
-        for index, values in enumerate(outputs):
-            if apart[index] > self.worst[index][0]:
-                self.worst[index] = (apart[index], values)
+        self.results = FurthestFromFirst()
 
     def facts(self) -> dict[str, Any]:
         """Return the facts about all sessions."""
@@ -104,8 +91,8 @@ class _SessionStats:
             "create_median_ms": round(statistics.median(self.create_ms), 4),
             "create_max_ms": max(self.create_ms),
             "teardown_max_ms": max(self.close_ms, default=0.0),
-            "differing_sessions": self.differing,
-            "difference": max((apart for apart, _ in self.worst), default=0.0),
+            "differing_sessions": self.results.differing,
+            "difference": self.results.apart,
             **_growth([one for one in self.resident_mib if one is not None]),
             **_series("rss_mib", self.resident_mib),
             **_series("device_mib", self.device_mib),

@@ -26,11 +26,11 @@ def check_screen(found: PackageCheck) -> Iterator[str]:
     """Yield the lines."""
     rows = [*_rows(found)]
     places = max(map(len, ["target", *(target for _, target, *_ in rows[:_ROWS])]))
-    rows = [(one_line(name, max(_LEAST_NAME, WIDTH - _FIGURES - places)), *rest) for name, *rest in rows]
-    wide = max(map(len, ["variant", *(name for name, *_ in rows[:_ROWS])]))
+    most = max(_LEAST_NAME, WIDTH - _FIGURES - places)
+    wide = max(map(len, ["variant", *(one_line(name, most) for name, *_ in rows[:_ROWS])]))
     yield f"{'variant':<{wide}}  {'target':<{places}}  {'verdict':<15} selected  load ms   run ms"
     for name, target, verdict, chosen, load, run in rows[:_ROWS]:
-        line = f"{name:<{wide}}  {target:<{places}}  {verdict:<15} {chosen:<8} {load:>8} {run:>8}"
+        line = f"{one_line(name, most):<{wide}}  {target:<{places}}  {verdict:<15} {chosen:<8} {load:>8} {run:>8}"
         yield line.rstrip()[:WIDTH]
     if len(rows) > _ROWS:
         yield f"and {plural(len(rows) - _ROWS, 'more row')}: --json has all"
