@@ -30,7 +30,8 @@ def check_screen(found: PackageCheck) -> Iterator[str]:
     wide = max(map(len, ["variant", *(one_line(name, most) for name, *_ in rows[:_ROWS])]))
     yield f"{'variant':<{wide}}  {'target':<{places}}  {'verdict':<15} selected  load ms   run ms"
     for name, target, verdict, chosen, load, run in rows[:_ROWS]:
-        line = f"{one_line(name, most):<{wide}}  {target:<{places}}  {verdict:<15} {chosen:<8} {load:>8} {run:>8}"
+        what = f"{one_line(name, most):<{wide}}  {target:<{places}}"
+        line = f"{what}  {verdict:<15} {chosen:<8} {load:>8} {run:>8}"
         yield line.rstrip()[:WIDTH]
     if len(rows) > _ROWS:
         yield f"and {plural(len(rows) - _ROWS, 'more row')}: --json has all"
