@@ -10,6 +10,7 @@ import contextlib
 import os
 import re
 import sys
+import time
 from typing import Any
 
 from harness.agent.orphans import OWNER
@@ -59,6 +60,9 @@ _SEEN_LATE = ("signals", "limits", "files", "processes")
 """Kinds that are not checked in every cell."""
 
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of Linux
+
+_LOOKS, _LOOK_S = 5, 0.01
+"""How often, and after how many seconds, the variables of a process are looked at that shows none."""
 
 
 class Manners:
@@ -265,10 +269,19 @@ class Manners:
         owner = ("%s=%s" % (OWNER, os.environ.get(OWNER, ""))).encode()
         for pid in self._children():
             with contextlib.suppress(OSError):
-                with open("/proc/%d/environ" % pid, "rb") as file:
-                    variables = file.read(1 << 20)
-                if owner not in variables.split(b"\0") and _about(pid)[1] not in ("Z", "X", ""):
+                if _about(pid)[1] not in ("Z", "X", "") and owner not in _variables(pid).split(b"\0"):
                     kill_process(pid)
+
+
+def _variables(pid: int) -> bytes:
+    """Return the variables of a process; one that begins its program shows them a little later."""
+    for _ in range(_LOOKS):
+        with open("/proc/%d/environ" % pid, "rb") as file:
+            variables = file.read(1 << 20)
+        if variables:
+            return variables
+        time.sleep(_LOOK_S)
+    return b""
 
 
 def counts(*, again: bool = True) -> dict[str, int]:

@@ -35,7 +35,7 @@ def _declare(options: Options) -> RunCommand:
     extent = how_much.constant("--quick", "ONNX's operator tests alone", "quick", "")
     text = "besides the usual tests, fuzz until 15 minutes are over"
     how_much.constant("--thorough", text, "thorough", "", into=extent)
-    text = "the rest of onnxruntime's API: ten small models and a decoder in every scenario"
+    text = "the rest of onnxruntime's API: eight small architectures and some decoders, in every scenario"
     how_much.constant("--api", text, "api", "", into=extent)
     model = model_globs(options)
     out = options.path("--out", "DIR", "run folder; default: runs/check-<provider>-<time>")

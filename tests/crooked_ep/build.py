@@ -64,4 +64,4 @@ def build(folder: Path, *flags: str) -> Path:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(f"{build(Path(sys.argv[1] if len(sys.argv) > 1 else '.'), *sys.argv[2:])}\n")
+    sys.stdout.write(f"{build(Path(sys.argv[1]), *sys.argv[2:])}\n")

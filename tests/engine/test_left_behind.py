@@ -1,6 +1,5 @@
 """What a process leaves behind that ends in its turn is told, and ended, although no cell's record has it."""
 
-import re
 import sys
 from pathlib import Path
 
@@ -20,7 +19,6 @@ def test_detached_processes_are_told_with_their_target(tmp_path: Path) -> None:
     (record,) = (record for record in records_of(events))
     assert record.verdict is Verdict.PASS
     (text,) = (event.message for event in events if isinstance(event, Warned))
-    # On a busy machine the system may not show the variables of one yet while the others are counted.
-    assert re.match(
-        r"target ep: a process ended, and it left 1[0-2] processes behind, which were ended: sleep", text
+    assert text.startswith(
+        "target ep: a process ended, and it left 12 processes behind, which were ended: sleep"
     )
