@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from harness.core.cell import Cell
 from harness.core.errors import Problem, valid_names
 from harness.core.globs import Globs
+from harness.core.scenario import SHAPED
 from harness.core.structure import OPTION, FilePlace
 from harness.plan.matrix import Matrix
 from harness.plan.selector import Selector, SelectorIndex, model_matcher, selector_from
@@ -21,6 +22,19 @@ def unmatched_entries(
     for bit in SelectorIndex(selectors, matrix.first_providers).idle(planned) if selectors else ():
         place = FilePlace(matrix.path).key(section).item(bit)
         yield _unmatched(place, selectors[bit], planned, matrix.first_providers)
+
+
+def idle_grids(matrix: Matrix, planned: Sequence[Cell]) -> Iterator[Problem]:
+    """Yield a problem for each ``[[latency]]`` entry with a grid that selects no cell which could run it."""
+    if not any(entry.settings.grid for entry in matrix.latency):
+        return
+    shaped = [cell for cell in planned if cell.axis("scenario") == SHAPED]
+    index = SelectorIndex([entry.selector for entry in matrix.latency], matrix.first_providers)
+    for bit in index.idle(shaped):
+        if matrix.latency[bit].settings.grid:
+            what = f"none of the selected cells has the scenario {SHAPED}, which runs a grid"
+            place = FilePlace(matrix.path).key("latency").item(bit).key("grid")
+            yield place.problem(what, f'add it: [axes] scenario = ["plain", "{SHAPED}"]')
 
 
 def unmatched_model_globs(
