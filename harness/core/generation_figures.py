@@ -155,9 +155,10 @@ def _is_bad(way: Generated) -> bool:
 def _what(way: Generated) -> str:
     first = f"first in stage {way.first_stage}: {way.first_value}" if way.first_stage else ""
     if way.first_bad is None and way.cache_from is None:
-        return f"{first}, the logits are right"
+        return f"the logits are right, {first}"
     if way.first_bad is None:
-        return f"{way.first_cache} wrong from position {way.cache_from} on, the logits are right"
+        words = f"{way.first_cache} wrong from position {way.cache_from} on, the logits are right"
+        return f"{words}, {first}" if first else words
     words = f"logits wrong from position {way.first_bad} on"
     if first:
         words += f", {first}"

@@ -38,6 +38,17 @@ class _UnjoinableError(Exception):
     """The models of a folder cannot be one model; the message is the reason."""
 
 
+def is_chained(case: Case) -> bool:
+    """Return whether a model lies in a folder of several sessions.
+
+    Raises:
+        ConfigError: ``genai_config.json`` is broken, or does not fit the models beside it.
+        ModelError: A model of the folder is broken.
+    """
+    config = read_genai_config(case.model_path.parent)
+    return config is not None and chain_of(config, case.model_path.parent) is not None
+
+
 def composed_case(case: Case) -> Case | str:
     """Return a model as it is, or the whole folder for the model of a folder that gives its logits.
 
