@@ -83,7 +83,7 @@ class SlidingWindow(msgspec.Struct, frozen=True, kw_only=True):
 class SessionPart(msgspec.Struct, frozen=True, kw_only=True):
     """Options of the session of one model; each item of ``provider_options`` is a provider with its own."""
 
-    provider_options: list[dict[str, Any]] = []
+    provider_options: list[dict[str, dict[str, str | bool | int | float]]] = []
     enable_cpu_mem_arena: bool | None = None
     enable_mem_pattern: bool | None = None
 

@@ -87,7 +87,7 @@ axes = {{ scenario = ["generate"] }}
 scenarios = {{ generate = {{ ways = ["step", "batch"], length = 10, new_tokens = 3 }} }}
 [models]
 folders = ["models"]
-exclude = ["models/*-*/[!m]*.onnx", "models/[ps]*/[!m]*.onnx"]
+exclude = ["models/*-*/[!m]*.onnx", "models/[cps]*/[!m]*.onnx"]
 [[tolerance]]
 noise = {{}}
 [[target]]
@@ -127,9 +127,30 @@ def check(records: Records, plants: list[Plant]) -> None:
             assert {way.first_stage for way in record.generation.ways} == {stage}
 
 
+def of_one_provider(home: Path) -> None:
+    """Write a pipeline that names a provider, with an option, for one stage alone."""
+    written(home, "pipeline", "chosen")
+    path = home / "chosen" / CONFIG_NAME
+    config = msgspec.json.decode(path.read_bytes())
+    options = {"provider_options": [{"Crooked": {"fault": "add_factor"}}]}
+    config["model"]["decoder"]["pipeline"][0]["layer_0"]["session_options"] = options
+    path.write_bytes(msgspec.json.encode(config))
+
+
+def check_chosen(records: Records) -> None:
+    """Check that the stage has its provider and option, and that the other stages are the CPU's."""
+    record = records["chosen/model.onnx"]
+    assert record.verdict is Verdict.MISMATCH, record.reason
+    assert "first in stage layer_0: " in (record.reason or "")
+    assert record.generation is not None
+    assert [one.name for one in record.generation.stages if one.asked] == ["layer_0"]
+
+
 def test_a_wrong_stage_and_one_on_the_cpu_are_named(crooked_ep: Path, tmp_path: Path) -> None:
+    of_one_provider(tmp_path / "models")
     records = played(tmp_path, crooked_ep, FEW)
     check(records, FEW)
+    check_chosen(records)
     other = records["vision/embedding.onnx"]
     assert other.verdict is Verdict.DECLARED
     assert other.reason is not None

@@ -205,28 +205,30 @@ def _padding(g: GraphBuilder, counted: str) -> str:
         return hidden(g, _FORM, g.op("Cast", g.op("Unsqueeze", counted, g.ints(1, 2)), to=9))
 
 
-def _speech(name: str) -> Models:
+def speech(name: str, frames: int = _FRAMES) -> Models:
+    """Return the models of a folder of sound of so many frames; onnxruntime-genai takes 3000 alone."""
+    heard = frames // 2
     g = _graph(name, "encoder.onnx")
 
     def sound(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return random.standard_normal(shape).astype(np.float32)
 
-    features = g.input("audio_features", (_BATCH, _MELS, _FRAMES), sound)
+    features = g.input("audio_features", (_BATCH, _MELS, frames), sound)
     weight = g.normal("weight", (_FORM.width, _MELS, 3), (2.0 / (3 * _MELS)) ** 0.5)
     x = g.op("Conv", features, weight, kernel_shape=[3], strides=[2], pads=[1, 1])
     x = g.op("Transpose", g.op("Relu", x), perm=[0, 2, 1])
-    x = g.op("Add", x, g.normal("positions", (_FRAMES // 2, _FORM.width), 1.0))
+    x = g.op("Add", x, g.normal("positions", (heard, _FORM.width), 1.0))
     x, _ = _layer(g, x, "", [], [])
     x = layer_norm(g, x, _FORM.width)
-    shape = (_BATCH, _FORM.heads, _FRAMES // 2, _FORM.head)
+    shape = (_BATCH, _FORM.heads, heard, _FORM.head)
     for layer in range(LAYERS):
         with g.scope(f"cross.{layer}"):
             for part in ("key", "value"):
                 g.output(f"present_{part}_cross_{layer}", _projected(g, part, x, gain=2.0), np.float32, shape)
-    g.output("encoder_hidden_states", x, np.float32, (_BATCH, _FRAMES // 2, _FORM.width))
+    g.output("encoder_hidden_states", x, np.float32, (_BATCH, heard, _FORM.width))
 
     def crossing(g: GraphBuilder) -> Callable[[int], list[str]]:
-        caches = ports.past(g, _FORM, "past_{part}_cross_{layer}", _FRAMES // 2)
+        caches = ports.past(g, _FORM, "past_{part}_cross_{layer}", heard)
         return lambda layer: caches[layer]
 
     decoder = _decoder_beside_encoder(
@@ -392,7 +394,7 @@ def _pipeline_config() -> dict[str, Any]:
 
 _KINDS: dict[str, tuple[Callable[[str], Models], Callable[[], dict[str, Any]]]] = {
     "folder-pipeline": (_pipeline, _pipeline_config),
-    "folder-speech": (_speech, _speech_config),
+    "folder-speech": (speech, _speech_config),
     "folder-translation": (_translation, _translation_config),
     "folder-vision": (_vision, _vision_config),
 }
