@@ -130,8 +130,8 @@ PLANS: dict[str, Plan] = {
     ),
     "api@1": Plan(
         title="What applications do besides create and run",
-        about="Few models in every scenario that a frozen case can play: each surface of onnxruntime's API is "
-        "a feature of its own. The core is one small network, created and run.",
+        about="Few models in every scenario that a frozen case can play: each surface of onnxruntime's API "
+        "is a feature of its own. The core is one small network, created and run.",
         by_fault=False,
     ),
 }
