@@ -42,21 +42,10 @@ static int hex4(Reader *reader) {
 }
 
 static char *encoded(char *to, uint32_t code) {
-    if (code < 0x80) {
-        *to++ = (char)code;
-    } else if (code < 0x800) {
-        *to++ = (char)(0xC0 | code >> 6);
-        *to++ = (char)(0x80 | (code & 63));
-    } else if (code < 0x10000) {
-        *to++ = (char)(0xE0 | code >> 12);
-        *to++ = (char)(0x80 | (code >> 6 & 63));
-        *to++ = (char)(0x80 | (code & 63));
-    } else {
-        *to++ = (char)(0xF0 | code >> 18);
-        *to++ = (char)(0x80 | (code >> 12 & 63));
-        *to++ = (char)(0x80 | (code >> 6 & 63));
-        *to++ = (char)(0x80 | (code & 63));
-    }
+    static const uint32_t lead[] = {0, 0xC0, 0xE0, 0xF0};
+    int more = (code >= 0x80) + (code >= 0x800) + (code >= 0x10000);
+    *to++ = (char)(lead[more] | code >> 6 * more);
+    while (more--) *to++ = (char)(0x80 | (code >> 6 * more & 63));
     return to;
 }
 

@@ -15,24 +15,23 @@ static void add_node(Job *job, const char *provider, const char *name, const cha
 static bool assigned(Job *job) {
     const OrtSubgraph *const *graphs = NULL;
     size_t count = 0;
-    Trouble trouble = {.status = ORT(Session_GetEpGraphAssignmentInfo)(job->session, &graphs, &count)};
-    for (size_t group = 0; group < count && !trouble.status; group++) {
+    if (!job_good(job, ORT(Session_GetEpGraphAssignmentInfo)(job->session, &graphs, &count))) return false;
+    for (size_t group = 0; group < count; group++) {
         const OrtAssignedNode *const *nodes = NULL;
         const char *provider = NULL, *name = NULL, *op = NULL;
         size_t size = 0;
-        trouble.status = ORT(EpAssignedSubgraph_GetEpName)(graphs[group], &provider);
-        if (!trouble.status) trouble.status = ORT(EpAssignedSubgraph_GetNodes)(graphs[group], &nodes, &size);
-        for (size_t index = 0; index < size && !trouble.status; index++) {
-            trouble.status = ORT(EpAssignedNode_GetName)(nodes[index], &name);
-            if (!trouble.status) trouble.status = ORT(EpAssignedNode_GetOperatorType)(nodes[index], &op);
-            if (trouble.status) break;
+        if (!job_good(job, ORT(EpAssignedSubgraph_GetEpName)(graphs[group], &provider))) return false;
+        if (!job_good(job, ORT(EpAssignedSubgraph_GetNodes)(graphs[group], &nodes, &size))) return false;
+        for (size_t index = 0; index < size; index++) {
+            if (!job_good(job, ORT(EpAssignedNode_GetName)(nodes[index], &name))) return false;
+            if (!job_good(job, ORT(EpAssignedNode_GetOperatorType)(nodes[index], &op))) return false;
             add_node(job, arena_text(&job->arena, provider, strlen(provider)), arena_text(&job->arena, name, strlen(name)),
                      arena_text(&job->arena, op, strlen(op)), group);
         }
     }
     job->groups = count;
     if (count) job->source = "assignment";
-    return !trouble.status || job_trouble(job, &trouble);
+    return true;
 }
 
 static bool seen(const Job *job, const char *name) {
@@ -61,12 +60,10 @@ bool end_profile(Job *job, OrtSession *session) {
     char *path = NULL;
     const char *text = NULL;
     size_t size = 0;
-    Trouble trouble = {.status = ORT(SessionEndProfiling)(session, ort_allocator, &path)};
-    if (trouble.status) return job_trouble(job, &trouble);
+    if (!job_good(job, ORT(SessionEndProfiling)(session, ort_allocator, &path))) return false;
     if (file_read(&job->arena, path, &text, &size)) read_profile(job, text, size);
     file_delete(path);
-    trouble.status = ORT(AllocatorFree)(ort_allocator, path);
-    return !trouble.status || job_trouble(job, &trouble);
+    return job_good(job, ORT(AllocatorFree)(ort_allocator, path));
 }
 
 /* Make one more session, which writes a profile, and run it once. */
