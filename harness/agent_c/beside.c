@@ -124,48 +124,39 @@ bool interleaved(Job *job) {
 typedef struct {
     Watch *watch;
     Lock *lock;
-    long turns;
     double until;
-    size_t started, ended, under_way, at_once;
+    size_t turns, started, ended, under_way, at_once;
     bool stopped;
     const char *where;
 } Crowd;
 
 static Crowd crowd;
 
-static bool run_in_crowd(Job *job, size_t set) {
-    Arena arena = {0};
-    Value *outputs = NULL;
-    lock_take(crowd.lock);
-    bool fine = !crowd.stopped;
-    if (fine && ++crowd.under_way > crowd.at_once) crowd.at_once = crowd.under_way;
-    lock_give(crowd.lock);
-    if (!fine) return false;
-    fine = job_run(job, &arena, &crowd.watch->seen[set].feeds, job->names, job->outputs, &outputs);
-    lock_take(crowd.lock);
-    crowd.under_way--;
-    if (fine) {
-        watch_look(crowd.watch, set, &arena, outputs, crowd.where);
-    } else if (!crowd.stopped) {
-        crowd.stopped = true;
-        arena_join(&crowd.watch->job->arena, &job->arena); /* it has the words */
-        job_fail(crowd.watch->job, job->status, job->kind, job->error);
-    }
-    lock_give(crowd.lock);
-    arena_free(&arena);
-    return fine;
-}
-
 static void join_crowd(void) {
-    Job job = *crowd.watch->job; /* its own: a run notes in it what it took, and why it failed */
+    Watch *watch = crowd.watch;
+    Job job = *watch->job; /* its own: a run notes in it what it took, and why it failed */
     job.arena = (Arena){0};
+    bool fine = true;
     lock_take(crowd.lock);
-    size_t number = crowd.started++;
-    lock_give(crowd.lock);
-    for (long turn = 0; turn < crowd.turns && (!turn || now_ms() < crowd.until); turn++)
-        if (!run_in_crowd(&job, (number + (size_t)turn) % job.sets) || (crowd.watch->total > job.sets && !run_in_crowd(&job, job.sets))) break;
+    size_t number = crowd.started++, others = watch->total - job.sets;
+    for (size_t step = 0; fine && !crowd.stopped && step / (1 + others) < crowd.turns && (step <= others || now_ms() < crowd.until); step++) {
+        size_t set = others && step % 2 ? job.sets : (number + step / (1 + others)) % job.sets;
+        Arena arena = {0};
+        Value *outputs = NULL;
+        if (++crowd.under_way > crowd.at_once) crowd.at_once = crowd.under_way;
+        lock_give(crowd.lock);
+        fine = job_run(&job, &arena, &watch->seen[set].feeds, job.names, job.outputs, &outputs);
+        lock_take(crowd.lock);
+        crowd.under_way--;
+        if (fine) watch_look(watch, set, &arena, outputs, crowd.where);
+        arena_free(&arena);
+    }
+    if (!fine && !crowd.stopped) {
+        job_fail(watch->job, job.status, job.kind, job.error);
+        arena_join(&watch->job->arena, &job.arena); /* it has the words */
+        crowd.stopped = true;
+    }
     arena_free(&job.arena);
-    lock_take(crowd.lock);
     crowd.ended++;
     lock_give(crowd.lock);
 }
@@ -176,7 +167,7 @@ static bool run_crowd(Watch *watch, size_t threads, const char *where) {
     double until = now_ms() + json_number(json_get(settings, "budget_s"), 60) * 1e3;
     Lock *lock = crowd.lock ? crowd.lock : lock_new();
     size_t begun = 0, ended = 0;
-    crowd = (Crowd){.watch = watch, .lock = lock, .turns = (long)json_integer(json_get(settings, "runs"), 1), .until = until, .where = where};
+    crowd = (Crowd){.watch = watch, .lock = lock, .turns = (size_t)json_integer(json_get(settings, "runs"), 1), .until = until, .where = where};
     job_enter(watch->job, "run");
     while (begun < threads && thread_start(join_crowd)) begun++;
     for (long seen = 0; ended < begun; sleep_ms(POLL_MS)) {

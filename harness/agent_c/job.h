@@ -10,6 +10,7 @@
 typedef struct Node Node;
 struct Node {
     const char *provider, *name, *op;
+    bool own; /* on a provider of the target */
     size_t group;
     Node *next;
 };

@@ -8,7 +8,7 @@ enum { MOST_NAMED = 20000 };
 
 static void add_node(Job *job, const char *provider, const char *name, const char *op, size_t group) {
     Node *node = arena_take(&job->arena, sizeof *node);
-    *node = (Node){provider, name ? name : "", op, group, job->nodes};
+    *node = (Node){provider, name ? name : "", op, target_is(provider), group, job->nodes};
     job->nodes = node;
 }
 
@@ -92,22 +92,20 @@ bool place_nodes(Job *job) {
     return job->source || run_profiled(job);
 }
 
+/* Write operator type -> nodes, of a provider, or of all that are the target's or none of them. */
 static void put_ops(Message *message, const Job *job, const char *provider, bool own) {
-    bool some = false;
+    const char *comma = "";
     put(message, "{");
-    for (const Node *node = job->nodes; node; node = node->next) {
+    for (const Node *node = job->nodes, *other; node; node = node->next) {
         size_t count = 0;
-        bool first = true;
-        if (provider ? strcmp(node->provider, provider) != 0 : target_is(node->provider) != own) continue;
-        for (const Node *other = job->nodes; other; other = other->next) {
-            if (strcmp(other->op, node->op) || (provider ? strcmp(other->provider, provider) != 0 : target_is(other->provider) != own)) continue;
-            if (other == node && count) first = false;
-            count++;
+        for (other = job->nodes; other; other = other->next) {
+            if (strcmp(other->op, node->op) || (provider ? strcmp(other->provider, provider) != 0 : other->own != own)) continue;
+            if (!count++ && other != node) break; /* it was counted before, or is none of these */
         }
-        if (!first) continue;
-        put_then(message, some ? "," : "", node->op);
-        some = true;
+        if (other || !count) continue;
+        put_then(message, comma, node->op);
         put_format(message, ":%zu", count);
+        comma = ",";
     }
     put(message, "}");
 }
@@ -116,7 +114,7 @@ static void put_named(Message *message, const Job *job, const char *key, bool ow
     bool some = false;
     put_format(message, ",\"%s\":[", key);
     for (const Node *node = job->nodes; node; node = node->next) {
-        if (target_is(node->provider) != own) continue;
+        if (node->own != own) continue;
         put_then(message, some ? ",[" : "[", node->name);
         some = true;
         put_then(message, ",", node->op);
@@ -130,10 +128,9 @@ void placement_put(Message *message, const Job *job) {
     const char *const *chain = NULL;
     size_t chain_size = target_chain(&chain), others = 0;
     for (const Node *node = job->nodes; node; node = node->next) {
-        bool mine = target_is(node->provider);
-        own += mine;
-        rest += !mine;
-        partitions += mine && node->group != last;
+        own += node->own;
+        rest += !node->own;
+        partitions += node->own && node->group != last;
         last = node->group;
     }
     put_format(message, "{\"ep_nodes\":%zu,\"cpu_nodes\":%zu,\"partitions\":%zu,\"source\":\"%s\",\"ep_ops\":", own, rest,
