@@ -200,6 +200,8 @@ const Json *json_item(const Json *array, size_t index) {
     return item;
 }
 
+const Json *json_members(const Json *object) { return json_is(object, JSON_OBJECT) ? object->first : NULL; }
+
 const char *json_text(const Json *value, const char *otherwise) { return json_is(value, JSON_TEXT) ? value->text : otherwise; }
 
 int64_t json_integer(const Json *value, int64_t otherwise) {
@@ -237,6 +239,18 @@ void put_sized(Message *message, const char *text, size_t size) {
 }
 
 void put_text(Message *message, const char *text) { put_sized(message, text ? text : "", text ? strlen(text) : 0); }
+
+void put_then(Message *message, const char *plain, const char *text) {
+    put(message, plain);
+    put_text(message, text);
+}
+
+void put_texts(Message *message, const char *plain, const char *const *texts, size_t count) {
+    put(message, plain);
+    put(message, "[");
+    for (size_t index = 0; index < count; index++) put_then(message, index ? "," : "", texts[index]);
+    put(message, "]");
+}
 
 void put_number(Message *message, double number) {
     if (!isfinite(number)) put(message, "null");

@@ -22,10 +22,8 @@ static void refuse(const Refusal *refusal, bool with_target) {
     Message message = {0};
     Bytes printed = {0};
     printed_take(&printed, true);
-    put(&message, refusal->option ? "[\"rejected\"," : "[\"unavailable\",");
-    put_text(&message, refusal->option ? refusal->option : refusal->cause);
-    put(&message, ",");
-    put_text(&message, refusal->reason);
+    put_then(&message, refusal->option ? "[\"rejected\"," : "[\"unavailable\",", refusal->option ? refusal->option : refusal->cause);
+    put_then(&message, ",", refusal->reason);
     put(&message, ",");
     put_sized(&message, printed.at ? printed.at : "", printed.size);
     put(&message, ",");

@@ -73,7 +73,6 @@ PLACE(51, 0, OrtStatus *, GetTensorMutableData, OrtValue *, void **);
 PLACE(53, 0, OrtStatus *, GetStringTensorDataLength, const OrtValue *, size_t *);
 PLACE(54, 0, OrtStatus *, GetStringTensorContent, const OrtValue *, void *, size_t, size_t *offsets, size_t count);
 PLACE(55, 0, OrtStatus *, CastTypeInfoToTensorInfo, const OrtTypeInfo *, const OrtTensorInfo **);
-PLACE(56, 0, OrtStatus *, GetOnnxTypeFromTypeInfo, const OrtTypeInfo *, int *);
 PLACE(60, 0, OrtStatus *, GetTensorElementType, const OrtTensorInfo *, int *);
 PLACE(61, 0, OrtStatus *, GetDimensionsCount, const OrtTensorInfo *, size_t *);
 PLACE(62, 0, OrtStatus *, GetDimensions, const OrtTensorInfo *, int64_t *, size_t);
@@ -104,8 +103,6 @@ PLACE(130, 0, OrtStatus *, AddSessionConfigEntry, OrtSessionOptions *, const cha
 PLACE(192, 0, OrtStatus *, HasValue, const OrtValue *, int *);
 PLACE(216, 0, OrtStatus *, SessionOptionsAppendExecutionProvider, OrtSessionOptions *, const char *name,
       const char *const *keys, const char *const *values, size_t);
-PLACE(250, 0, OrtStatus *, CastTypeInfoToOptionalTypeInfo, const OrtTypeInfo *, const OrtTypeInfo **);
-PLACE(251, 0, OrtStatus *, GetOptionalContainedTypeInfo, const OrtTypeInfo *, OrtTypeInfo **);
 PLACE(252, 0, OrtStatus *, GetResizedStringTensorElementBuffer, OrtValue *, size_t index, size_t size, char **);
 PLACE(298, 22, void, GetKeyValuePairs, const OrtKeyValuePairs *, const char *const **, const char *const **, size_t *);
 PLACE(301, 22, OrtStatus *, RegisterExecutionProviderLibrary, OrtEnv *, const char *name, const OrtChar *path);
@@ -134,7 +131,7 @@ typedef OrtStatus *(ORT_CALL *UpdateOptions)(OrtProviderOptions *, const char *c
 typedef OrtStatus *(ORT_CALL *AppendOptions)(OrtSessionOptions *, const OrtProviderOptions *);
 typedef void(ORT_CALL *ReleaseOptions)(OrtProviderOptions *);
 
-enum { VALUE_TENSOR = 1, VALUE_SEQUENCE, VALUE_MAP, VALUE_OPTIONAL = 6 };
+enum { VALUE_TENSOR = 1, VALUE_SEQUENCE, VALUE_MAP };
 
 #define CPU_PROVIDER "CPUExecutionProvider"
 

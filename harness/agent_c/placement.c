@@ -108,9 +108,8 @@ static void put_ops(Message *message, const Job *job, const char *provider, bool
             count++;
         }
         if (!first) continue;
-        if (some) put(message, ",");
+        put_then(message, some ? "," : "", node->op);
         some = true;
-        put_text(message, node->op);
         put_format(message, ":%zu", count);
     }
     put(message, "}");
@@ -121,11 +120,9 @@ static void put_named(Message *message, const Job *job, const char *key, bool ow
     put_format(message, ",\"%s\":[", key);
     for (const Node *node = job->nodes; node; node = node->next) {
         if (target_is(node->provider) != own) continue;
-        put(message, some ? ",[" : "[");
+        put_then(message, some ? ",[" : "[", node->name);
         some = true;
-        put_text(message, node->name);
-        put(message, ",");
-        put_text(message, node->op);
+        put_then(message, ",", node->op);
         put(message, "]");
     }
     put(message, "]");
@@ -156,8 +153,7 @@ void placement_put(Message *message, const Job *job) {
         put(message, ",\"chain_ops\":{");
         for (size_t index = 0, some = 0; index < chain_size; index++) {
             if (!strcmp(chain[index], CPU_PROVIDER)) continue;
-            if (some++) put(message, ",");
-            put_text(message, chain[index]);
+            put_then(message, some++ ? "," : "", chain[index]);
             put(message, ":");
             put_ops(message, job, chain[index], true);
         }

@@ -67,8 +67,7 @@ static bool greet(const Json *hello, const char *declines_json) {
     const char *mode = json_text(json_item(modes, 0), "binary");
     binary_mode = strcmp(mode, "line") != 0;
     Message text = {0};
-    put(&text, "ep-agent {\"protocol\":1,\"token\":");
-    put_text(&text, token);
+    put_then(&text, "ep-agent {\"protocol\":1,\"token\":", token);
     put_format(&text, ",\"mode\":\"%s\",\"agent\":\"c\",\"declines\":", binary_mode ? "binary" : "line");
     put(&text, declines_json);
     put(&text, "}\n");
