@@ -52,6 +52,8 @@ int main(int argc, char **argv) {
     int code = 0;
     Arena arena = {0};
     Refusal refusal = {0};
+    process_begin();
+    argv = arguments(&arena, &argc, argv);
     for (int index = 1; index < argc; index++) {
         if (!strcmp(argv[index], "--library") && index + 1 < argc) {
             asked = argv[++index];
@@ -60,7 +62,6 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s [--library PATH-OF-ONNXRUNTIME]\n", argv[0]);
         return 2;
     }
-    die_with_parent();
     if (!stream_open(DECLINES, &code)) return code;
     if (!runtime_load(&arena, asked, &refusal)) {
         refuse(&refusal, false);

@@ -85,7 +85,7 @@ bool runtime_load(Arena *arena, const char *asked, Refusal *refusal) {
         "libonnxruntime.so", "libonnxruntime.so.1",
 #endif
     };
-    const char *why = "", *named = asked ? asked : getenv("EP_HARNESS_ONNXRUNTIME");
+    const char *why = "", *named = asked ? asked : variable(arena, "EP_HARNESS_ONNXRUNTIME");
     if (named && *named) {
         if (!try_library(arena, named, &why)) {
             const char *missing = is_file(named) ? missing_library(arena, why) : NULL;

@@ -48,6 +48,18 @@ static long read_line(char *line, size_t room) {
     return (long)size;
 }
 
+/* Connect where the hello asks for it; an empty address stands for the standard streams. */
+static bool take_stream(const char *address, const char **why) {
+    int port = 0;
+    char rest = 0;
+    if (!*address) return true;
+    *why = "the address to connect to is not tcp://127.0.0.1:PORT";
+    if (sscanf(address, "tcp://127.0.0.1:%5d%c", &port, &rest) != 1 || port <= 0 || port > 65535) return false;
+    *why = "nothing listens at the address to connect to";
+    buffered = taken = 0;
+    return stream_connect(port);
+}
+
 static bool greet(const Json *hello, const char *declines_json) {
     const char *token = json_text(json_get(hello, "token"), "");
     const Json *modes = json_get(hello, "modes");
@@ -77,8 +89,7 @@ bool stream_open(const char *declines_json, int *exit_code) {
         return false;
     }
     Json *values = json_read(&arena, hello + 11, (size_t)size - 11, "", 0, &why);
-    bool speaks = false, opened = values && stream_take(json_text(json_get(values, "connect"), ""), &why);
-    if (opened && *json_text(json_get(values, "connect"), "")) buffered = taken = 0;
+    bool speaks = false, opened = values && take_stream(json_text(json_get(values, "connect"), ""), &why);
     const Json *protocols = json_get(values, "protocols");
     for (const Json *one = json_item(protocols, 0); one; one = one->next) speaks |= json_integer(one, 0) == 1;
     if (!opened) fprintf(stderr, "ep-harness agent: %s\n", why);
