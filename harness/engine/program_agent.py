@@ -28,6 +28,10 @@ _SSH_HOME = "$HOME/.cache/ort-ep-harness/agents"
 _ADB_HOME = "/data/local/tmp/ort-ep-harness"
 """The folder over there that keeps agents by their SHA-256, and the folders of their processes."""
 
+_WINE = frozenset({"wine", "wine64"})
+"""Programs that start a server for all processes of Windows here. It outlives them, and must not be ended as
+one that an agent has left behind; the agent ends what it started by a job object."""
+
 _READS_SCRIPT = ("sh", "-c", 'IFS= read -r script; eval "$script"')
 """A shell reads a line byte by byte, so that the rest of its input is for the agent."""
 
@@ -61,9 +65,9 @@ def launch_program(runtime: Runtime, env: Mapping[str, str], folder: Path) -> St
         opening = _script(runtime, env, marker).encode() + b"\n" + opening
         variables: Mapping[str, str] = {}
     else:
-        owner = secrets.token_hex(8)
         command = (*shlex.split(runtime.command or ""), *_found(runtime))
-        variables = {**env, OWNER: owner}
+        owner = "" if _WINE.intersection(Path(word).name for word in command) else secrets.token_hex(8)
+        variables = {**env, OWNER: owner} if owner else env
     return Started(
         popen=start_process(command, variables, folder, silent=listener is not None),
         folder=folder,
