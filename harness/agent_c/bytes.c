@@ -18,19 +18,13 @@ static void no_memory(size_t size) {
     abort();
 }
 
-static void *taken(size_t size) {
-    void *data = size > SIZE_MAX / 2 ? NULL : calloc(1, size ? size : 1);
-    if (!data) no_memory(size);
-    return data;
-}
-
 void *arena_take(Arena *arena, size_t size) {
     if (size > SIZE_MAX / 4) no_memory(size);
     size_t rounded = (size + ALIGN - 1) / ALIGN * ALIGN;
     Block *block = arena->blocks;
     if (!block || block->room - block->used < rounded) {
         size_t room = rounded > BLOCK / 4 ? rounded : BLOCK;
-        block = taken(sizeof(Block) + room);
+        if (!(block = calloc(1, sizeof(Block) + room))) no_memory(room);
         block->room = room;
         if (room > BLOCK && arena->blocks) { /* the block before goes on */
             block->next = arena->blocks->next;
@@ -96,16 +90,11 @@ void bytes_add(Bytes *bytes, const void *data, size_t size) {
 }
 
 void bytes_format(Bytes *bytes, const char *format, ...) {
-    char text[512];
     va_list list;
     va_start(list, format);
-    int size = vsnprintf(text, sizeof text, format, list);
+    int size = vsnprintf(NULL, 0, format, list);
     va_end(list);
     if (size < 0) return;
-    if ((size_t)size < sizeof text) {
-        bytes_add(bytes, text, (size_t)size);
-        return;
-    }
     char *at = more(bytes, (size_t)size + 1);
     va_start(list, format);
     vsnprintf(at, (size_t)size + 1, format, list);

@@ -7,10 +7,13 @@
 enum { IN_NODE = 38, IN_TYPE = 59, LARGEST_ELEMENT = 23 }; /* from 24 on the numbers of the API are not ONNX's */
 
 /* y = SequenceEmpty<dtype>() at opset 15, IR 8; the element type is in the node's attribute and in the output's type. */
-static uint8_t model[] = "\x08\x08\x42\x02\x10\x0f\x3a\x34\x0a\x20\x12\x01y\x22\x0dSequenceEmpty\x2a\x0c\x0a\x05" "dtype\x18\x01\xa0\x01\x02"
-                         "\x12\x01g\x62\x0d\x0a\x01y\x12\x08\x22\x06\x0a\x04\x0a\x02\x08\x01";
+static const uint8_t MODEL[] = "\x08\x08\x42\x02\x10\x0f\x3a\x34\x0a\x20\x12\x01y\x22\x0dSequenceEmpty\x2a\x0c\x0a\x05" "dtype\x18\x01\xa0\x01\x02"
+                               "\x12\x01g\x62\x0d\x0a\x01y\x12\x08\x22\x06\x0a\x04\x0a\x02\x08\x01";
 
-static OrtStatus *run_model(OrtValue **made) {
+static OrtStatus *run_model(uint8_t element, OrtValue **made) {
+    uint8_t model[sizeof MODEL];
+    memcpy(model, MODEL, sizeof MODEL);
+    model[IN_NODE] = model[IN_TYPE] = element;
     static const char *const output = "y";
     OrtSessionOptions *settings = NULL;
     OrtSession *session = NULL;
@@ -51,8 +54,7 @@ bool empty_sequence(OrtSession *session, const char *name, OrtValue **made, Trou
     int element = 0;
     trouble->status = element_of(session, name, &element);
     if (trouble->status) return false;
-    model[IN_NODE] = model[IN_TYPE] = (uint8_t)element;
-    if (element > 0 && element <= LARGEST_ELEMENT) trouble->status = run_model(made);
+    if (element > 0 && element <= LARGEST_ELEMENT) trouble->status = run_model((uint8_t)element, made);
     else trouble->unfeedable = "an empty sequence for an input that takes none";
     return *made != NULL;
 }

@@ -22,6 +22,8 @@ bool job_trouble(Job *job, Trouble *trouble) {
     return false;
 }
 
+bool job_good(Job *job, OrtStatus *status) { return !status || job_trouble(job, &(Trouble){.status = status}); }
+
 void job_enter(Job *job, const char *phase) {
     job->phase = phase;
     job->reported_ms = now_ms();
@@ -35,17 +37,13 @@ void job_further(Job *job) {
 /* --- a session --- */
 
 static bool take_names(Job *job) {
-    Trouble trouble = {0};
-    trouble.status = ORT(SessionGetOutputCount)(job->session, &job->outputs);
-    if (trouble.status) return job_trouble(job, &trouble);
+    if (!job_good(job, ORT(SessionGetOutputCount)(job->session, &job->outputs))) return false;
     job->names = arena_take(&job->arena, (job->outputs + 1) * sizeof(char *));
     for (size_t index = 0; index < job->outputs; index++) {
         char *name = NULL;
-        trouble.status = ORT(SessionGetOutputName)(job->session, index, ort_allocator, &name);
-        if (trouble.status) return job_trouble(job, &trouble);
+        if (!job_good(job, ORT(SessionGetOutputName)(job->session, index, ort_allocator, &name))) return false;
         job->names[index] = arena_text(&job->arena, name, strlen(name));
-        trouble.status = ORT(AllocatorFree)(ort_allocator, name);
-        if (trouble.status) return job_trouble(job, &trouble);
+        if (!job_good(job, ORT(AllocatorFree)(ort_allocator, name))) return false;
     }
     return true;
 }
@@ -103,12 +101,38 @@ void job_release(OrtValue **held, size_t count) {
         if (held[index]) ORT(ReleaseValue)(held[index]);
 }
 
+typedef struct {
+    Job *job;
+    OrtStatus *status;
+    bool ended;
+} Flight;
+
+static void ORT_CALL land(void *landing, OrtValue **out, size_t count, OrtStatus *status) {
+    Flight *flight = landing;
+    (void)out, (void)count;
+    lock_take(flight->job->landing);
+    flight->status = status;
+    flight->ended = true;
+    lock_wake(flight->job->landing);
+    lock_give(flight->job->landing);
+}
+
+static OrtStatus *run_async(Job *job, const Feeds *feeds, const OrtValue *const *in, const char *const *names, size_t count, OrtValue **out) {
+    Flight flight = {.job = job};
+    OrtStatus *status = ORT(RunAsync)(job->session, NULL, feeds->names, in, feeds->count, names, count, out, land, &flight);
+    lock_take(job->landing);
+    while (!status && !flight.ended) lock_wait(job->landing);
+    lock_give(job->landing);
+    return status ? status : flight.status;
+}
+
 bool job_step(Job *job, const Feeds *feeds, OrtValue **in, const char *const *names, size_t count, OrtValue **out) {
-    Trouble trouble = {0};
+    const OrtValue *const *given = (const OrtValue *const *)in;
     double began = now_ms();
-    trouble.status = ORT(Run)(job->session, NULL, feeds->names, (const OrtValue *const *)in, feeds->count, names, count, out);
+    OrtStatus *status = job->landing ? run_async(job, feeds, given, names, count, out)
+                                     : ORT(Run)(job->session, NULL, feeds->names, given, feeds->count, names, count, out);
     job->run_ms = now_ms() - began;
-    return !trouble.status || job_trouble(job, &trouble);
+    return job_good(job, status);
 }
 
 bool job_collect(Job *job, Arena *arena, OrtValue **out, size_t count, Value **outputs) {

@@ -43,7 +43,7 @@ typedef struct {
 } Message;
 
 void put(Message *message, const char *plain);
-void put_format(Message *message, const char *format, ...);
+#define put_format(message, ...) bytes_format(&(message)->json, __VA_ARGS__)
 void put_text(Message *message, const char *text);
 void put_then(Message *message, const char *plain, const char *text); /* something plain, then a text */
 void put_texts(Message *message, const char *plain, const char *const *texts, size_t count);

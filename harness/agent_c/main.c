@@ -11,9 +11,6 @@ static const char DECLINES[] =
     "\"form\":\"the optimized graph is read with the package onnx\",\"generate\":\"the ways to generate text are written for Python\","
     "\"scenario:generate\":\"the ways to generate text are written for Python\","
     "\"scenario:io_binding\":\"the C agent does not bind inputs and outputs yet\","
-    "\"scenario:concurrent\":\"the C agent runs one session at a time yet\","
-    "\"scenario:interleaved\":\"the C agent has one session open at a time yet\","
-    "\"scenario:async_runs\":\"the C agent waits for each run yet\","
     "\"scenario:ort_format\":\"the C agent writes no models yet\",\"scenario:ep_context\":\"the C agent writes no models yet\","
     "\"tensor_folders\":\"the C agent takes tensors inside messages\","
     "\"native_stack\":\"the C agent reads no native stacks\"}";

@@ -50,8 +50,7 @@ PLACE(1, 0, int, GetErrorCode, const OrtStatus *);
 PLACE(2, 0, const char *, GetErrorMessage, const OrtStatus *);
 PLACE(3, 0, OrtStatus *, CreateEnv, int level, const char *name, OrtEnv **);
 PLACE(7, 0, OrtStatus *, CreateSession, const OrtEnv *, const OrtChar *path, const OrtSessionOptions *, OrtSession **);
-PLACE(8, 0, OrtStatus *, CreateSessionFromArray, const OrtEnv *, const void *, size_t, const OrtSessionOptions *,
-      OrtSession **);
+PLACE(8, 0, OrtStatus *, CreateSessionFromArray, const OrtEnv *, const void *, size_t, const OrtSessionOptions *, OrtSession **);
 PLACE(9, 0, OrtStatus *, Run, OrtSession *, const OrtRunOptions *, const char *const *, const OrtValue *const *, size_t,
       const char *const *, size_t, OrtValue **);
 PLACE(10, 0, OrtStatus *, CreateSessionOptions, OrtSessionOptions **);
@@ -67,8 +66,7 @@ PLACE(33, 0, OrtStatus *, SessionGetInputTypeInfo, const OrtSession *, size_t, O
 PLACE(36, 0, OrtStatus *, SessionGetInputName, const OrtSession *, size_t, OrtAllocator *, char **);
 PLACE(37, 0, OrtStatus *, SessionGetOutputName, const OrtSession *, size_t, OrtAllocator *, char **);
 PLACE(48, 0, OrtStatus *, CreateTensorAsOrtValue, OrtAllocator *, const int64_t *, size_t, int type, OrtValue **);
-PLACE(49, 0, OrtStatus *, CreateTensorWithDataAsOrtValue, const OrtMemoryInfo *, void *, size_t, const int64_t *, size_t,
-      int type, OrtValue **);
+PLACE(49, 0, OrtStatus *, CreateTensorWithDataAsOrtValue, const OrtMemoryInfo *, void *, size_t, const int64_t *, size_t, int type, OrtValue **);
 PLACE(51, 0, OrtStatus *, GetTensorMutableData, OrtValue *, void **);
 PLACE(53, 0, OrtStatus *, GetStringTensorDataLength, const OrtValue *, size_t *);
 PLACE(54, 0, OrtStatus *, GetStringTensorContent, const OrtValue *, void *, size_t, size_t *offsets, size_t count);
@@ -104,6 +102,8 @@ PLACE(192, 0, OrtStatus *, HasValue, const OrtValue *, int *);
 PLACE(216, 0, OrtStatus *, SessionOptionsAppendExecutionProvider, OrtSessionOptions *, const char *name,
       const char *const *keys, const char *const *values, size_t);
 PLACE(252, 0, OrtStatus *, GetResizedStringTensorElementBuffer, OrtValue *, size_t index, size_t size, char **);
+PLACE(260, 0, OrtStatus *, RunAsync, OrtSession *, const OrtRunOptions *, const char *const *, const OrtValue *const *, size_t,
+      const char *const *, size_t, OrtValue **, void(ORT_CALL *)(void *, OrtValue **, size_t, OrtStatus *), void *);
 PLACE(298, 22, void, GetKeyValuePairs, const OrtKeyValuePairs *, const char *const **, const char *const **, size_t *);
 PLACE(301, 22, OrtStatus *, RegisterExecutionProviderLibrary, OrtEnv *, const char *name, const OrtChar *path);
 PLACE(302, 22, OrtStatus *, UnregisterExecutionProviderLibrary, OrtEnv *, const char *name);

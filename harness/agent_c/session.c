@@ -422,7 +422,8 @@ static OrtStatus *set_up(Arena *arena, OrtSessionOptions *settings, const Sessio
         int level;
     } levels[] = {{"all", 99}, {"disabled", 0}, {"basic", 1}, {"extended", 2}, {"layout", 3}};
     const char *level = json_text(json_get(plan->job, "graph_optimization"), "all");
-    OrtStatus *status = ORT(SetIntraOpNumThreads)(settings, (int)json_integer(json_get(plan->job, "intra_op_threads"), 1));
+    int threads = (int)json_integer(json_get(plan->job, "intra_op_threads"), 1);
+    OrtStatus *status = ORT(SetIntraOpNumThreads)(settings, threads == 1 && plan->least_threads ? plan->least_threads : threads);
     if (!status) status = ORT(SetInterOpNumThreads)(settings, 1);
     for (size_t index = 0; index < sizeof levels / sizeof *levels && !status; index++)
         if (!strcmp(levels[index].name, level)) status = ORT(SetSessionGraphOptimizationLevel)(settings, levels[index].level);

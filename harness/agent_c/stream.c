@@ -1,6 +1,5 @@
 #include "stream.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,30 +199,17 @@ void received_free(Received *received) {
 }
 
 static void send_lines(const Message *message) {
-    Bytes lines = {0};
-    uint8_t part[LINE_BYTES];
-    size_t held = 0;
-    for (size_t index = 0; index <= message->count; index++) {
-        const uint8_t *at = index ? message->pieces[index - 1].at : (const uint8_t *)message->json.at;
-        size_t size = index ? message->pieces[index - 1].size : message->json.size;
-        while (size) {
-            size_t step = LINE_BYTES - held < size ? LINE_BYTES - held : size;
-            memcpy(part + held, at, step);
-            held += step;
-            at += step;
-            size -= step;
-            if (held < LINE_BYTES) continue;
-            base64_add(&lines, part, held);
-            held = 0;
-            if (lines.size > 1 << 20) {
-                stream_write(lines.at, lines.size);
-                lines.size = 0;
-            }
-        }
+    Bytes lines = {0}, whole = {0};
+    bytes_add(&whole, message->json.at, message->json.size);
+    for (size_t index = 0; index < message->count; index++) bytes_add(&whole, message->pieces[index].at, message->pieces[index].size);
+    for (size_t at = 0; at < whole.size; at += LINE_BYTES) {
+        base64_add(&lines, (const uint8_t *)whole.at + at, whole.size - at < LINE_BYTES ? whole.size - at : LINE_BYTES);
+        if (lines.size < 1 << 20 && at + LINE_BYTES < whole.size) continue;
+        stream_write(lines.at, lines.size);
+        lines.size = 0;
     }
-    if (held) base64_add(&lines, part, held);
-    stream_write(lines.at, lines.size);
     bytes_free(&lines);
+    bytes_free(&whole);
 }
 
 void stream_send(Message *message) {
@@ -257,15 +243,4 @@ void stream_send(Message *message) {
     }
     lock_give(writing);
     message_free(message);
-}
-
-void stream_send_plain(const char *format, ...) {
-    char text[512];
-    va_list list;
-    va_start(list, format);
-    int size = vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    Message message = {0};
-    if (size > 0 && (size_t)size < sizeof text) bytes_add(&message.json, text, (size_t)size);
-    stream_send(&message);
 }
