@@ -25,6 +25,7 @@ from benchmarks.profiles.known import Known, read_known
 from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
 from benchmarks.profiles.plans import PLANS
+from benchmarks.profiles.quick import write_quick
 from benchmarks.profiles.records import Key, admitted, plain, read_records
 from harness.annex.conformance.profiles.profile import profiles_folder
 from harness.core.scenario import PLAIN
@@ -127,6 +128,10 @@ def _freeze(arguments: argparse.Namespace) -> int:
     return freeze_profiles(arguments.profiles, profiles_folder())
 
 
+def _quick(_: argparse.Namespace) -> int:
+    return write_quick(profiles_folder())
+
+
 def _environments(arguments: argparse.Namespace) -> int:
     given = arguments.pythons, arguments.profile, arguments.out
     return compare_environments(*given, qnn=arguments.qnn)
@@ -152,6 +157,8 @@ def _arguments() -> argparse.Namespace:
     one = commands.add_parser("freeze", help="write index and archive of the selected profiles")
     one.set_defaults(run=_freeze)
     one.add_argument("profiles", nargs="*", metavar="PROFILE", help="such as cnn@1; default: all")
+    one = commands.add_parser("quick", help="write the quick profile, of the cases of the others")
+    one.set_defaults(run=_quick)
     one = commands.add_parser("environments", help="compare the verdicts of several Pythons")
     one.set_defaults(run=_environments)
     one.add_argument("pythons", nargs="+", metavar="PYTHON", help="has the harness and an onnxruntime")
