@@ -38,7 +38,8 @@ def test_an_error_of_its_noise_is_once_the_noise() -> None:
 
 @pytest.mark.parametrize(("ulp", "beyond"), [(0.5, False), (2.0, False), (3.0, True)])
 def test_an_error_in_the_last_places_is_rounding_though_nobody_draws_noise_for_it(
-    ulp: float, beyond: bool
+    ulp: float,
+    beyond: bool,  # noqa: FBT001
 ) -> None:
     off = ulp * 2.0**-23
     bare = msgspec.structs.replace(row(off, 0.0), noise=None, frontier=((0.0, off), (off, 0.0)))
