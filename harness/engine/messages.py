@@ -105,6 +105,16 @@ class SpeedFields(_Table, frozen=True, kw_only=True):
     cache_mib: Amount | None = None
 
 
+class StageFields(_Table, frozen=True, kw_only=True):
+    """Where a session of a folder ran: ``harness.core.generation_figures.StagePlace``."""
+
+    name: WireName
+    asked: bool
+    ep_nodes: SessionRunCount
+    cpu_nodes: SessionRunCount
+    cpu_ops: Counts
+
+
 class GeneratedFields(_Table, frozen=True, kw_only=True):
     """What the scenario ``generate`` adds to the outputs.
 
@@ -112,11 +122,13 @@ class GeneratedFields(_Table, frozen=True, kw_only=True):
         declined: Number of each data set that cannot be played, and the reason; it has no outputs.
         text: Tokens that the EP chooses by itself.
         speed: How fast it is.
+        stages: Where each session of a folder ran, in their order.
     """
 
     declined: Annotated[list[tuple[SessionRunCount, Text]], msgspec.Meta(max_length=MOST_ITEMS)] = []
     text: Annotated[list[SessionRunCount], msgspec.Meta(max_length=MOST_ITEMS)] = []
     speed: SpeedFields | None = None
+    stages: Annotated[list[StageFields], msgspec.Meta(max_length=MOST_ITEMS)] = []
 
 
 class _Result(ToldFacts, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="status"):

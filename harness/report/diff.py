@@ -1,5 +1,6 @@
 """The difference of two runs, cell by cell: regressed, fixed, changed, new and gone."""
 
+import types
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -202,18 +203,25 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_merged(
-    old: MergedRun, new: MergedRun, *, names: tuple[str, str], earlier: Sequence[MergedRun] = ()
+    old: MergedRun,
+    new: MergedRun,
+    *,
+    names: tuple[str, str],
+    earlier: Sequence[MergedRun] = (),
+    speed: Mapping[str, LatencyChange] = types.MappingProxyType({}),
 ) -> Diff:
     """Compare two runs, each merged as one. ``names`` are those of the old and the new run.
 
     ``earlier`` are runs of earlier nights, which show how much latencies vary from night to night.
+    ``speed`` has the cells whose latency was compared in another way: cell -> its change.
     """
     before = {record.cell: record for _, record in old.records}
     after = {record.cell: record for _, record in new.records}
     likeness = Likeness(old, new)
     order = list(CellChangeKind)
     measures = {cell: measure_change(record, after[cell]) for cell, record in before.items() if cell in after}
-    latencies, latency = compared_latencies(old, new, earlier, likeness)
+    latencies, latency = compared_latencies(old, new, earlier, likeness, speed)
+    latencies |= speed
     parts = _changed_parts(before, after, measures, likeness)
     found = [
         change
