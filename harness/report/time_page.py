@@ -159,10 +159,17 @@ def boundary_words(boundary: Boundary, times: NodeTimes) -> str:
     """Return where the boundary between two providers lies, and what it takes."""
     after = f"after {boundary.after}" if boundary.after else "after the inputs"
     before = f"before {boundary.before}" if boundary.before else "before the outputs"
-    size = f", {boundary.nbytes / 2**20:.3g} MiB" if boundary.nbytes else ""
+    size = f", {_size(boundary.nbytes)}" if boundary.nbytes else ""
     copies = f", {boundary.copies} copies" if boundary.copies > 1 else ", a copy" if boundary.copies else ""
     share = percentage(min(1.0, middle(boundary.ms) / times.total_ms))
     return visible(f"{after}, {before}: {brief(middle(boundary.ms))} ms ({share}){copies}{size}")
+
+
+def _size(nbytes: int) -> str:
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if nbytes >= factor:
+            return f"{nbytes / factor:.3g} {unit}"
+    return plural(nbytes, "byte")
 
 
 def _about(node: NodeTime) -> str:
