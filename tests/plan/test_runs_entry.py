@@ -99,7 +99,10 @@ def test_invalid_entries_are_refused(table: str, entry: dict[str, Any], message:
 
 
 def test_a_grid_is_that_of_all_targets_and_needs_a_scenario_that_runs_it() -> None:
-    entries = [{"grid": {"batch": [4, 1]}}, {"model": "b", "grid": {"batch": [2], "sequence": [8]}}]
+    entries: list[dict[str, Any]] = [
+        {"grid": {"batch": [4, 1]}},
+        {"model": "b", "grid": {"batch": [2], "sequence": [8]}},
+    ]
     made = plan("latency", *entries, scenario=["plain", "dynamic_shapes"])
     assert made.grid("s", "a") == {"batch": (1, 4)}
     assert made.grid("s", "b") == {"batch": (2,), "sequence": (8,)}
