@@ -64,6 +64,9 @@ MOST_MESSAGE_BYTES_WAITING = 64 << 20
 _TOLD_STATUS = re.compile(r"^ep-harness agent: ended by 0x([0-9A-F]{8})\s*\Z", re.MULTILINE)
 """The last line of an agent for Windows: wine, and ssh, pass on eight bits of a status."""
 
+_NEGATIVE_CODE = re.compile(r"exit code (-\d{1,10})")
+"""A status of Windows as cmd.exe writes it."""
+
 FROM_OUTSIDE = "SIGTERM"
 """How an agent ends that a person or a scheduler stops: no program sends this signal to itself."""
 
@@ -331,6 +334,8 @@ class AgentProcess:
     def _cause(self, code: int) -> str:
         """Return how it ended; a status of Windows that no exit code of this system holds is printed."""
         cause = self._reported_cause(code)
+        if negative := _NEGATIVE_CODE.fullmatch(cause):
+            return exit_cause(int(negative[1]) & 0xFFFFFFFF)
         told = _TOLD_STATUS.search(self._last_printed) if cause.startswith("exit code") else None
         return exit_cause(int(told[1], 16)) if told else cause
 
