@@ -94,8 +94,8 @@ BINDINGS = (
     Binding(
         "Rust",
         "ort 2.0.0-rc.13 (crates.io)",
-        "none to open: it links a static onnxruntime 1.28.0 of pyke.io. With the feature load-dynamic it opens "
-        "the library that the variable ORT_DYLIB_PATH names",
+        "none to open: it links a static onnxruntime 1.28.0 of pyke.io. With the feature load-dynamic it "
+        "opens the library that the variable ORT_DYLIB_PATH names",
         "see below",
         "its documents and its list of binaries",
     ),
