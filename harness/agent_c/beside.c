@@ -14,42 +14,39 @@ static const double TOLD = 1e-3, CROSS_TALK = 0.05;
 
 static double furthest(const Watch *watch) {
     double most = 0;
-    for (size_t set = 0; set < watch->job->sets; set++) most = fmax(most, watch->seen[set].apart);
+    for (size_t set = 0; set < watch->job->sets; set++) most = fmax(most, watch->seen[set].tally.apart);
     return most;
+}
+
+static bool run_alone(Watch *watch, size_t set, const char *phase) {
+    Job *job = watch->job;
+    if (phase) job_enter(job, phase);
+    else job_further(job);
+    if (!job_run(job, &job->arena, &watch->seen[set].feeds, job->names, job->outputs, &job->ran[set])) return false;
+    watch->seen[set].tally.first = job->ran[set];
+    if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
+    return true;
 }
 
 bool watch_begin(Watch *watch, Job *job) {
     *watch = (Watch){.job = job, .total = job->sets, .seen = arena_take(&job->arena, (job->sets + 1) * sizeof *watch->seen), .only = ""};
     if (!job->sets) return job_fail(job, "unfeedable", NULL, "the scenario needs a data set");
+    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); one; one = one->next, job->sets_ran++)
+        if (!job_feeds(job, one, &watch->seen[job->sets_ran].feeds) || !run_alone(watch, job->sets_ran, "run")) return false;
+    if (!watch_run(watch, 0, "")) return false;
     Feeds *other = &watch->seen[job->sets].feeds, *first = &watch->seen[0].feeds;
-    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); one; one = one->next, job->sets_ran++) {
-        Seen *seen = &watch->seen[job->sets_ran];
-        job_enter(job, "run");
-        if (!job_feeds(job, one, &seen->feeds) || !job_run(job, &job->arena, &seen->feeds, job->names, job->outputs, &seen->alone)) return false;
-        if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
-        job->ran[job->sets_ran] = seen->alone;
-    }
-    Value *again = NULL;
-    job_further(job);
-    if (!job_run(job, &job->arena, first, job->names, job->outputs, &again)) return false;
-    watch->wanders = values_apart(watch->seen[0].alone, again, job->outputs, true);
+    watch->wanders = watch->seen[0].tally.apart;
+    watch->seen[0].tally = (Tally){.first = job->ran[0] = (Value *)(uintptr_t)watch->seen[0].tally.first};
     *other = (Feeds){first->names, arena_take(&job->arena, (first->count + 1) * sizeof(Value)), first->count};
-    if (!faded_values(&job->arena, first->values, first->count, other->values)) return true;
-    watch->total++;
-    job_further(job);
-    return job_run(job, &job->arena, other, job->names, job->outputs, &watch->seen[job->sets].alone);
+    watch->total += faded_values(&job->arena, first->values, first->count, other->values);
+    return watch->total == job->sets || run_alone(watch, job->sets, NULL);
 }
 
 void watch_look(Watch *watch, size_t set, Arena *arena, Value *outputs, const char *where) {
-    Seen *seen = &watch->seen[set];
-    double apart = values_apart(seen->alone, outputs, watch->job->outputs, true);
-    seen->runs++;
-    seen->differing += apart > 0;
-    if (apart > seen->apart) {
-        seen->apart = apart;
+    Tally *tally = &watch->seen[set].tally;
+    if (tally_add(watch->job, tally, arena, outputs)) {
         watch->job->ran[set] = outputs;
-        arena_join(&watch->job->arena, arena);
-        if (set < watch->job->sets && apart >= furthest(watch)) watch->only = where;
+        if (set < watch->job->sets && tally->apart >= furthest(watch)) watch->only = where;
     }
     arena_free(arena);
 }
@@ -66,8 +63,8 @@ bool watch_run(Watch *watch, size_t set, const char *where) {
 
 bool watch_end(Watch *watch, const char *equal, const char *kind, const char *where) {
     Job *job = watch->job;
-    Seen all = {0}, *other = &watch->seen[job->sets];
-    for (size_t set = 0; set < job->sets; set++) all.runs += watch->seen[set].runs, all.differing += watch->seen[set].differing;
+    Tally all = {0}, *other = &watch->seen[job->sets].tally;
+    for (size_t set = 0; set < job->sets; set++) all.runs += watch->seen[set].tally.runs, all.differing += watch->seen[set].tally.differing;
     double apart = furthest(watch);
     bytes_format(&job->facts, ",\"runs\":%ld,\"other_runs\":%ld,\"differing_runs\":%ld,\"differing_other_runs\":%ld,\"%s\":%s", all.runs, other->runs,
                  all.differing, other->differing, equal, apart > 0 ? "false" : "true");
@@ -173,8 +170,8 @@ static bool run_crowd(Watch *watch, size_t threads, const char *where) {
     for (long seen = 0; ended < begun; sleep_ms(POLL_MS)) {
         lock_take(lock);
         ended = crowd.ended;
-        if (seen != watch->seen[0].runs) job_further(watch->job); /* a hang is no progress */
-        seen = watch->seen[0].runs;
+        if (seen != watch->seen[0].tally.runs) job_further(watch->job); /* a hang is no progress */
+        seen = watch->seen[0].tally.runs;
         lock_give(lock);
     }
     if (!begun) return job_fail(watch->job, "unsupported", NULL, "the system gives no threads");

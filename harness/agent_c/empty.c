@@ -10,22 +10,6 @@ enum { IN_NODE = 38, IN_TYPE = 59, LARGEST_ELEMENT = 23 }; /* from 24 on the num
 static const uint8_t MODEL[] = "\x08\x08\x42\x02\x10\x0f\x3a\x34\x0a\x20\x12\x01y\x22\x0dSequenceEmpty\x2a\x0c\x0a\x05" "dtype\x18\x01\xa0\x01\x02"
                                "\x12\x01g\x62\x0d\x0a\x01y\x12\x08\x22\x06\x0a\x04\x0a\x02\x08\x01";
 
-static OrtStatus *run_model(uint8_t element, OrtValue **made) {
-    uint8_t model[sizeof MODEL];
-    memcpy(model, MODEL, sizeof MODEL);
-    model[IN_NODE] = model[IN_TYPE] = element;
-    static const char *const output = "y";
-    OrtSessionOptions *settings = NULL;
-    OrtSession *session = NULL;
-    OrtStatus *status = ORT(CreateSessionOptions)(&settings);
-    if (!status) status = ORT(SetIntraOpNumThreads)(settings, 1);
-    if (!status) status = ORT(CreateSessionFromArray)(ort_env, model, sizeof model - 1, settings, &session);
-    if (!status) status = ORT(Run)(session, NULL, NULL, NULL, 0, &output, 1, made);
-    if (session) ORT(ReleaseSession)(session);
-    if (settings) ORT(ReleaseSessionOptions)(settings);
-    return status;
-}
-
 /* Find the element type of an input that is a sequence of tensors; 0 for any other. */
 static OrtStatus *element_of(OrtSession *session, const char *name, int *element) {
     size_t count = 0;
@@ -51,10 +35,19 @@ static OrtStatus *element_of(OrtSession *session, const char *name, int *element
 }
 
 bool empty_sequence(OrtSession *session, const char *name, OrtValue **made, Trouble *trouble) {
+    static const char *const output = "y";
     int element = 0;
+    Arena arena = {0};
+    uint8_t model[sizeof MODEL];
     trouble->status = element_of(session, name, &element);
     if (trouble->status) return false;
-    if (element > 0 && element <= LARGEST_ELEMENT) trouble->status = run_model((uint8_t)element, made);
-    else trouble->unfeedable = "an empty sequence for an input that takes none";
+    if (element <= 0 || element > LARGEST_ELEMENT) trouble->unfeedable = "an empty sequence for an input that takes none";
+    memcpy(model, MODEL, sizeof MODEL);
+    model[IN_NODE] = model[IN_TYPE] = (uint8_t)element;
+    SessionPlan plan = {.model = (const char *)model, .model_size = sizeof MODEL - 1, .without = -1};
+    OrtSession *maker = trouble->unfeedable ? NULL : session_open(&arena, &plan, trouble);
+    if (maker) trouble->status = ORT(Run)(maker, NULL, NULL, NULL, 0, &output, 1, made);
+    if (maker) ORT(ReleaseSession)(maker);
+    arena_free(&arena);
     return *made != NULL;
 }

@@ -234,7 +234,7 @@ static void put_providers(Message *message, const char *key) {
 }
 
 static void put_part(Message *message, const char *key, const Bytes *json) {
-    if (!json->size) return;
+    if (!json->size || json->at[json->size - 1] != '}') return; /* a scenario that failed may have begun its facts */
     put_format(message, ",\"%s\":", key);
     bytes_add(&message->json, json->at, json->size);
 }

@@ -68,12 +68,22 @@ void job_release(OrtValue **held, size_t count);
 bool job_run_sets(Job *job);
 bool job_conclude(Job *job);
 
+/* Outputs of further runs beside those of the first one. */
+typedef struct {
+    const Value *first;
+    Value *furthest; /* NULL: all have the same bits */
+    double most, apart; /* the largest difference, and that of the furthest as a share of its largest value */
+    long runs, differing;
+    struct Digest *digests; /* of the outputs with other bits, and of the first ones */
+} Tally;
+
+void tally_report(Job *job, const Tally *tally, long sessions); /* of the first data set */
+bool tally_add(Job *job, Tally *tally, Arena *arena, Value *outputs); /* whether they are the furthest, and the arena is the job's */
+
 /* Results of a scenario beside those of a run alone, for each data set, and behind them for other inputs, if there are any. */
 typedef struct {
     Feeds feeds;
-    Value *alone;
-    double apart; /* how far the furthest result is off */
-    long runs, differing;
+    Tally tally;
 } Seen;
 typedef struct {
     Job *job;

@@ -6,22 +6,10 @@
 
 #include "platform.h"
 
-typedef struct OrtStatus OrtStatus;
-typedef struct OrtEnv OrtEnv;
-typedef struct OrtSession OrtSession;
-typedef struct OrtSessionOptions OrtSessionOptions;
-typedef struct OrtValue OrtValue;
-typedef struct OrtMemoryInfo OrtMemoryInfo;
-typedef struct OrtAllocator OrtAllocator;
-typedef struct OrtRunOptions OrtRunOptions;
-typedef struct OrtTypeInfo OrtTypeInfo;
-typedef struct OrtTensorInfo OrtTensorInfo;
-typedef struct OrtEpDevice OrtEpDevice;
-typedef struct OrtHardwareDevice OrtHardwareDevice;
-typedef struct OrtKeyValuePairs OrtKeyValuePairs;
-typedef struct OrtSubgraph OrtSubgraph;
-typedef struct OrtAssignedNode OrtAssignedNode;
-typedef struct OrtProviderOptions OrtProviderOptions;
+#define OPAQUE(name) typedef struct name name
+OPAQUE(OrtStatus); OPAQUE(OrtEnv); OPAQUE(OrtSession); OPAQUE(OrtSessionOptions); OPAQUE(OrtValue); OPAQUE(OrtMemoryInfo);
+OPAQUE(OrtAllocator); OPAQUE(OrtRunOptions); OPAQUE(OrtTypeInfo); OPAQUE(OrtTensorInfo); OPAQUE(OrtEpDevice);
+OPAQUE(OrtHardwareDevice); OPAQUE(OrtKeyValuePairs); OPAQUE(OrtSubgraph); OPAQUE(OrtAssignedNode); OPAQUE(OrtProviderOptions);
 
 #if defined(_WIN32) && defined(__i386__)
 #define ORT_CALL __stdcall

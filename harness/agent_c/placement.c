@@ -143,23 +143,19 @@ void placement_put(Message *message, const Job *job) {
         put_named(message, job, "cpu_named", false);
     }
     for (size_t index = 0; index < chain_size; index++) others += strcmp(chain[index], CPU_PROVIDER) != 0;
-    if (others > 1) {
-        put(message, ",\"chain_ops\":{");
-        for (size_t index = 0, some = 0; index < chain_size; index++) {
+    for (int part = 0; others > 1 && part < 2; part++) {
+        put(message, part ? "},\"providers\":{" : ",\"chain_ops\":{");
+        const char *comma = "";
+        for (size_t index = 0, count = 0; index < chain_size; index++, count = 0) {
             if (!strcmp(chain[index], CPU_PROVIDER)) continue;
-            put_then(message, some++ ? "," : "", chain[index]);
+            put_then(message, comma, chain[index]);
             put(message, ":");
-            put_ops(message, job, chain[index], true);
-        }
-        put(message, "},\"providers\":{");
-        for (size_t index = 0; index < chain_size; index++) {
-            size_t count = 0;
-            if (!strcmp(chain[index], CPU_PROVIDER)) continue;
+            comma = ",";
             for (const Node *node = job->nodes; node; node = node->next) count += !strcmp(node->provider, chain[index]);
-            put_text(message, chain[index]);
-            put_format(message, ":%zu,", count);
+            if (part) put_format(message, "%zu", count);
+            else put_ops(message, job, chain[index], true);
         }
-        put_format(message, "\"" CPU_PROVIDER "\":%zu}", rest);
     }
+    if (others > 1) put_format(message, ",\"" CPU_PROVIDER "\":%zu}", rest);
     put(message, "}");
 }

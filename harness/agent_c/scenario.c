@@ -37,22 +37,18 @@ static bool cpu_fallback_disabled(Job *job) {
 }
 
 static bool separate_outputs(Job *job) {
-    if (!job_create(job)) return false;
     double most = 0;
-    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); one; one = one->next) {
-        Feeds feeds;
-        Value *together = NULL, *alone = arena_take(&job->arena, (job->outputs + 1) * sizeof(Value));
-        job_enter(job, "run");
-        if (!job_feeds(job, one, &feeds) || !job_run(job, &job->arena, &feeds, job->names, job->outputs, &together)) return false;
-        if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
+    Watch watch;
+    if (!job_create(job) || !watch_begin(&watch, job)) return false;
+    for (size_t set = 0; set < job->sets; set++) {
+        Value *alone = arena_take(&job->arena, (job->outputs + 1) * sizeof(Value)), *single = NULL;
         for (size_t index = 0; index < job->outputs; index++) {
-            Value *single = NULL;
             job_further(job);
-            if (!job_run(job, &job->arena, &feeds, &job->names[index], 1, &single)) return false;
+            if (!job_run(job, &job->arena, &watch.seen[set].feeds, &job->names[index], 1, &single)) return false;
             alone[index] = single[0];
-            most = fmax(most, values_apart(&together[index], single, 1, true));
+            most = fmax(most, values_apart(&watch.seen[set].tally.first[index], single, 1, true));
         }
-        job->ran[job->sets_ran++] = alone;
+        job->ran[set] = alone;
     }
     bytes_format(&job->facts, "{\"outputs\":%zu,\"equal_to_together\":%s", job->outputs, most > 0 ? "false" : "true");
     if (most > 0) bytes_format(&job->facts, isfinite(most) ? ",\"difference\":%.17g" : ",\"difference\":\"inf\"", most);
@@ -61,40 +57,32 @@ static bool separate_outputs(Job *job) {
 }
 
 static bool dynamic_shapes(Job *job) {
-    Bytes first = {0}, again = {0};
-    bool twice = json_integer(json_get(json_get(job->message, "repeat"), "runs"), 1) > 1, fine = job_create(job);
+    bool twice = json_integer(json_get(json_get(job->message, "repeat"), "runs"), 1) > 1;
+    const char *again = "";
+    Tally tally;
     long differing = 0;
-    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); fine && one; one = one->next) {
+    if (!job_create(job)) return false;
+    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); one; one = one->next) {
         Feeds feeds;
         Value *more = NULL;
         const char *comma = job->sets_ran ? "," : "";
         job_enter(job, "run");
-        fine = job_feeds(job, one, &feeds) && job_run(job, &job->arena, &feeds, job->names, job->outputs, &job->ran[job->sets_ran]);
-        if (!fine) break;
+        if (!job_feeds(job, one, &feeds) || !job_run(job, &job->arena, &feeds, job->names, job->outputs, &job->ran[job->sets_ran])) return false;
         if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
-        bytes_format(&first, "%s%.4f", comma, job->run_ms);
+        bytes_format(&job->facts, "%s%.4f", *comma ? comma : "{\"run_ms\":[", job->run_ms);
+        tally = (Tally){.first = job->ran[job->sets_ran], .runs = 1};
         if (twice) {
             job_further(job);
-            fine = job_run(job, &job->arena, &feeds, job->names, job->outputs, &more);
-            if (!fine) break;
-            bool same = same_values(job->ran[job->sets_ran], more, job->outputs);
-            double most = values_apart(job->ran[job->sets_ran], more, job->outputs, false);
-            differing += !same;
-            if (!job->sets_ran) {
-                bytes_format(&job->repeats, "{\"runs\":2,\"sessions\":1,\"distinct\":%d,\"differing\":%d,\"max_abs\":", same ? 1 : 2, !same);
-                bytes_format(&job->repeats, isfinite(most) ? "%.17g}" : "null}", most);
-                if (!same) job->second = more;
-            }
+            if (!job_run(job, &job->arena, &feeds, job->names, job->outputs, &more)) return false;
+            tally_add(job, &tally, &(Arena){0}, more);
+            differing += tally.differing;
+            if (!job->sets_ran) tally_report(job, &tally, 1);
         }
-        bytes_format(&again, "%s%.4f", comma, twice ? job->run_ms : -1.0);
+        again = arena_format(&job->arena, "%s%s%.4f", again, comma, twice ? job->run_ms : -1.0);
         job->sets_ran++;
     }
-    if (job->sets_ran)
-        bytes_format(&job->facts, "{\"run_ms\":[%.*s],\"again_ms\":[%.*s],\"differing_again\":%ld}", (int)first.size, first.at,
-                     (int)again.size, again.at, differing);
-    bytes_free(&first);
-    bytes_free(&again);
-    return fine && job_conclude(job);
+    if (job->sets_ran) bytes_format(&job->facts, "],\"again_ms\":[%s],\"differing_again\":%ld}", again, differing);
+    return job_conclude(job);
 }
 
 static int by_size(const void *one, const void *other) {
@@ -134,7 +122,7 @@ static bool sessions(Job *job) {
         if (!job_create(job)) return false;
         series[OPENED][made++] = job->create_ms;
         if (made == 1 && !watch_begin(&watch, job)) return false;
-        for (size_t set = 0; set < job->sets; now += watch.seen[set++].differing) {
+        for (size_t set = 0; set < job->sets; now += watch.seen[set++].tally.differing) {
             if (made == 1) continue;
             job_enter(job, "run");
             if (!watch_run(&watch, set, "")) return false;
@@ -157,7 +145,7 @@ static bool sessions(Job *job) {
     const double *rss = series[RSS];
     double first_ms = series[OPENED][0], median_ms = median(series[OPENED], made);
     Bytes *facts = &job->facts;
-    for (size_t set = 0; set < job->sets; set++) apart = fmax(apart, watch.seen[set].apart);
+    for (size_t set = 0; set < job->sets; set++) apart = fmax(apart, watch.seen[set].tally.apart);
     bytes_format(facts, "{\"count\":%zu,\"create_first_ms\":%.4f,\"create_max_ms\":%.4f,\"teardown_max_ms\":%.4f", made, first_ms,
                  series[OPENED][closed], closing); /* they are sorted */
     bytes_format(facts, ",\"create_median_ms\":%.4f,\"differing_sessions\":%zu", median_ms, differing);

@@ -217,6 +217,7 @@ static bool device_fits(const OrtEpDevice *one, const Json *filter) {
     for (const Json *wanted = json_members(filter); wanted; wanted = wanted->next) {
         char number[32] = "";
         const char *found = number;
+        if (!strcmp(wanted->key, "number")) continue; /* of those that match */
         if (!strcmp(wanted->key, "type")) found = hardware_type(one);
         else if (!strcmp(wanted->key, "vendor")) found = ORT(HardwareDevice_Vendor)(hardware);
         else if (!strcmp(wanted->key, "vendor_id")) snprintf(number, sizeof number, "%u", (unsigned)ORT(HardwareDevice_VendorId)(hardware));
@@ -242,8 +243,9 @@ static bool register_plugin(Arena *arena, const char *asked, const Json *filter,
     }
     registered = chain[0];
     const OrtEpDevice *const *all = NULL;
+    int left = atoi(json_text(json_get(filter, "number"), "1"));
     for (size_t index = 0, count = devices(&all); index < count && !device; index++)
-        if (!strcmp(ORT(EpDevice_EpName)(all[index]), chain[0]) && device_fits(all[index], filter)) device = all[index];
+        if (!strcmp(ORT(EpDevice_EpName)(all[index]), chain[0]) && device_fits(all[index], filter) && --left == 0) device = all[index];
     const char *which = filter && filter->size ? " that the filter wants" : "";
     return device || refuse(refusal, "no_device", arena_format(arena, "%s is registered but offers no device%s", chain[0], which));
 }

@@ -12,33 +12,12 @@ static const struct {
     const char *name;
     int bits;
     char kind;
-} TYPES[] = {{"", 0, 0},
-             {"float32", 32, 'f'},
-             {"uint8", 8, 'u'},
-             {"int8", 8, 'i'},
-             {"uint16", 16, 'u'},
-             {"int16", 16, 'i'},
-             {"int32", 32, 'i'},
-             {"int64", 64, 'i'},
-             {"string", 0, 'O'},
-             {"bool", 8, 'b'},
-             {"float16", 16, 'f'},
-             {"float64", 64, 'f'},
-             {"uint32", 32, 'u'},
-             {"uint64", 64, 'u'},
-             {"complex64", 64, 'c'},
-             {"complex128", 128, 'c'},
-             {"bfloat16", 16, 0},
-             {"float8e4m3fn", 8, 0},
-             {"float8e4m3fnuz", 8, 0},
-             {"float8e5m2", 8, 0},
-             {"float8e5m2fnuz", 8, 0},
-             {"uint4", 4, 0},
-             {"int4", 4, 0},
-             {"float4e2m1", 4, 0},
-             {"uint2", 2, 0},
-             {"int2", 2, 0},
-             {"float8e8m0", 8, 0}};
+} TYPES[] = {
+    {"", 0, 0}, {"float32", 32, 'f'}, {"uint8", 8, 'u'}, {"int8", 8, 'i'}, {"uint16", 16, 'u'}, {"int16", 16, 'i'}, {"int32", 32, 'i'},
+    {"int64", 64, 'i'}, {"string", 0, 'O'}, {"bool", 8, 'b'}, {"float16", 16, 'f'}, {"float64", 64, 'f'}, {"uint32", 32, 'u'},
+    {"uint64", 64, 'u'}, {"complex64", 64, 'c'}, {"complex128", 128, 'c'}, {"bfloat16", 16, 0}, {"float8e4m3fn", 8, 0},
+    {"float8e4m3fnuz", 8, 0}, {"float8e5m2", 8, 0}, {"float8e5m2fnuz", 8, 0}, {"uint4", 4, 0}, {"int4", 4, 0}, {"float4e2m1", 4, 0},
+    {"uint2", 2, 0}, {"int2", 2, 0}, {"float8e8m0", 8, 0}};
 enum { KNOWN_TYPES = sizeof TYPES / sizeof *TYPES, NEWEST = 24 };
 
 static bool makes_by_onnx = true;
