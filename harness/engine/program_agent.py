@@ -219,6 +219,13 @@ def _kept_name(path: str) -> str:
 
 
 def _digest_now(path: str) -> str:
+    """Return the SHA-256 of a file that is uploaded.
+
+    Raises:
+        FileNotFoundError: There is no such file, which the system would tell less clearly.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"agent {path}: there is no such file to upload")
     about = Path(path).stat()
     return _digest(path, about.st_size, about.st_mtime_ns)
 
