@@ -103,8 +103,8 @@ def measure(folder: Path, times: int) -> list[float]:
         model.doc_string = str(number)  # each is another model
         onnx.save(model, folder / "models" / f"{number:03}_{kind}.onnx")
     (folder / "shim.c").write_text("#define _GNU_SOURCE\n" + SHIM, encoding="utf-8")
-    compiler = ["cc", "-shared", "-fPIC", "-o", folder / "shim.so", folder / "shim.c", "-ldl"]
-    subprocess.run(compiler, check=True)
+    words = ["cc", "-shared", "-fPIC", "-o", str(folder / "shim.so"), str(folder / "shim.c"), "-ldl"]
+    subprocess.run(words, check=True)
     capi = Path(str(importlib.util.find_spec("onnxruntime").origin)).parent / "capi"  # type: ignore[union-attr]
     paths = {
         "agent": build_agent(folder / "agent").path,

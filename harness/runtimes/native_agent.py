@@ -42,7 +42,7 @@ def build_agent(
     """Compile the agent.
 
     Args:
-        out: The program to write.
+        out: The program to write; for Windows it gets the ending ``.exe`` if it has none.
         compiler: Name or path of a C11 compiler; None for ``cc``, or that of the target.
         target: Triple of another machine, such as ``aarch64-linux-gnu``; empty for this one.
         flags: Further flags of the compiler, such as those of a sanitizer.
@@ -50,6 +50,8 @@ def build_agent(
     Raises:
         UsageError: There is no such compiler, or it fails.
     """
+    if not out.suffix and "mingw" in target:
+        out = out.with_suffix(".exe")  # as the compiler would name it
     words = [
         *_compiler(compiler, target),
         *FLAGS,

@@ -118,7 +118,7 @@ def any_job(chance: random.Random, number: int, folder: Path) -> list[Any]:
 def changed(chance: random.Random, value: Any) -> Any:
     """Return a message with one change somewhere within."""
     if isinstance(value, dict | list) and value and chance.random() < 0.8:
-        made = copy.copy(value)
+        made: Any = copy.copy(value)
         at: Any = chance.choice(list(made)) if isinstance(made, dict) else chance.randrange(len(made))
         way = chance.random()
         if way < 0.06:

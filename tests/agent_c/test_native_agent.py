@@ -75,6 +75,14 @@ def test_a_missing_compiler_is_told_in_two_lines(tmp_path: Path) -> None:
     assert "there is no compiler; looked for no-such-cc" in done.stderr
 
 
+def test_a_program_for_windows_gets_its_ending(tmp_path: Path) -> None:
+    compiler = tmp_path / "cc"
+    compiler.write_text('#!/bin/sh\nwhile [ "$1" != -o ]; do shift; done\necho program >"$2"\n')
+    compiler.chmod(0o755)
+    built = build_agent(tmp_path / "agent", compiler=str(compiler), target="x86_64-w64-mingw32")
+    assert built.path == tmp_path / "agent.exe"
+
+
 def test_the_sources_are_few_lines() -> None:
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES.glob("*.[ch]"))
     assert lines <= 4000
