@@ -110,6 +110,7 @@ def _remote_command(runtime: Runtime, port: int) -> tuple[str, ...]:
         if runtime.adb and port
         else [],
         "then": [*_reach(runtime, port), shlex.join(_READS_SCRIPT)],
+        "undo": [],
     }
     return _bringing(plan)
 
@@ -161,7 +162,8 @@ def _windows_command(
     batch.write_bytes(windows_shell.batch_file(env, words, marker).encode())
     prepare = [[*reach, _folder_for_windows(home)], _copy(runtime, str(batch), run)]
     then = [*_reach(runtime, port), windows_shell.said(run)]
-    return _bringing({"files": files, "prepare": prepare, "then": then})
+    undo = [*reach, windows_shell.said(f"if exist {run} del {run}")]
+    return _bringing({"files": files, "prepare": prepare, "then": then, "undo": undo})
 
 
 def _folder_for_windows(path: str) -> str:

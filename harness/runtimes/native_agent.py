@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -50,7 +51,8 @@ def build_agent(
     Raises:
         UsageError: There is no such compiler, or it fails.
     """
-    if not out.suffix and "mingw" in target:
+    for_windows = "mingw" in target or (not target and sys.platform == "win32")
+    if not out.suffix and for_windows:
         out = out.with_suffix(".exe")  # as the compiler would name it
     words = [
         *_compiler(compiler, target),
@@ -60,7 +62,7 @@ def build_agent(
         "-o",
         str(out.absolute()),
     ]
-    if "mingw" in target:
+    if for_windows:
         libraries = ["-static", "-s", "-lws2_32", "-lntdll"]  # Windows brings no library of this compiler
     elif "android" in target:
         libraries = ["-ldl", "-lm"]  # its C library has the threads
