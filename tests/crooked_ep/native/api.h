@@ -12,6 +12,8 @@
 #define API_VERSION 24 /* the oldest on which this library runs; newer runtimes call only what it had */
 
 typedef struct OrtAllocator OrtAllocator;
+typedef struct OrtProfilingEvent OrtProfilingEvent;
+typedef struct OrtProfilingEventsContainer OrtProfilingEventsContainer;
 typedef struct OrtDataTransferImpl OrtDataTransferImpl;
 typedef struct OrtEpDevice OrtEpDevice;
 typedef struct OrtEpGraphSupportInfo OrtEpGraphSupportInfo;
@@ -43,6 +45,7 @@ typedef struct {
     const char *(*GetVersionString)(void);
 } OrtApiBase;
 
+extern int ort_version; /* of the runtime: 32 is 1.32 */
 extern const function *ort_api;    /* OrtApi: functions by place */
 extern const function *ort_ep_api; /* OrtEpApi */
 extern const function *ort_editor_api; /* OrtModelEditorApi */
@@ -105,6 +108,12 @@ PLACE(5, OrtStatus *, EpDevice_AddAllocatorInfo, OrtEpDevice *, const OrtMemoryI
 PLACE(6, const OrtMemoryDevice *, MemoryInfo_GetMemoryDevice, const OrtMemoryInfo *);
 PLACE(9, int, MemoryDevice_GetDeviceType, const OrtMemoryDevice *);
 PLACE(11, uint32_t, MemoryDevice_GetVendorId, const OrtMemoryDevice *);
+PLACE(65, OrtStatus *, CreateProfilingEvent, int category, int32_t process, int32_t thread, const char *name,
+      int64_t start_us, int64_t duration_us, const char *const *keys, const char *const *values, size_t count,
+      OrtProfilingEvent **);
+PLACE(66, void, ReleaseProfilingEvent, OrtProfilingEvent *);
+PLACE(72, OrtStatus *, ProfilingEventsContainer_AddEvents, OrtProfilingEventsContainer *,
+      const OrtProfilingEvent *const *, size_t);
 PLACE(16, OrtStatus *, CreateHardwareDevice, int type, uint32_t vendor, uint32_t device, const char *vendor_name,
       const OrtKeyValuePairs *metadata, OrtHardwareDevice **);
 PLACE(17, void, ReleaseHardwareDevice, OrtHardwareDevice *);
@@ -160,6 +169,15 @@ struct OrtNodeComputeInfo {
 };
 
 typedef struct OrtEp OrtEp;
+typedef struct OrtEpProfilerImpl OrtEpProfilerImpl;
+struct OrtEpProfilerImpl {
+    uint32_t ort_version_supported;
+    void (*Release)(OrtEpProfilerImpl *);
+    OrtStatus *(*StartProfiling)(OrtEpProfilerImpl *, int64_t since_start_ns);
+    function StartEvent, StopEvent;
+    OrtStatus *(*EndProfiling)(OrtEpProfilerImpl *, OrtProfilingEventsContainer *);
+};
+
 struct OrtEp {
     uint32_t ort_version_supported;
     const char *(*GetName)(const OrtEp *);
@@ -174,7 +192,10 @@ struct OrtEp {
     function CreateAllocator, CreateSyncStreamForDevice;
     const char *(*GetCompiledModelCompatibilityInfo)(OrtEp *, const OrtGraph *);
     OrtStatus *(*GetKernelRegistry)(OrtEp *, const OrtKernelRegistry **);
-    function newer[16]; /* of releases after API_VERSION: never called, here so that none reads beyond the end */
+    function IsConcurrentRunSupported;
+    function Sync;                                               /* 1.25 */
+    OrtStatus *(*CreateProfiler)(OrtEp *, OrtEpProfilerImpl **); /* 1.25 */
+    function newer[13]; /* of later releases: never called, here so that none reads beyond the end */
 };
 
 typedef struct OrtEpFactory OrtEpFactory;

@@ -9,6 +9,7 @@
 #include "kernels.h"
 #include "loop.h"
 #include "memory.h"
+#include "profiler.h"
 #include "scenario_faults.h"
 
 struct ep {
@@ -186,6 +187,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     (void)state;
     struct compiled *compiled = (struct compiled *)table;
     struct call call = {.node = &compiled->node, .fault = compiled->fault, .context = context};
+    int64_t began_ns = now_ns();
     OrtStatus *status = act_with_add(compiled->ep, RUN);
     for (int i = 0; !status && i < compiled->node.inputs; i++) {
         const OrtValue *value = NULL;
@@ -202,6 +204,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     if (call.error) return invalid(call.error);
     spoil_output(compiled, &call);
     after_computing(&call);
+    add_event(&compiled->ep->table, compiled->fault, compiled->node.operator->name, began_ns);
     return act_with_add(compiled->ep, RUN_END);
 }
 
@@ -338,6 +341,10 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     struct ep *ep = calloc(1, sizeof *ep);
     ep->fault = environment_fault;
     ep->table.ort_version_supported = API_VERSION;
+    if (ort_version >= PROFILER_VERSION) {
+        ep->table.ort_version_supported = PROFILER_VERSION;
+        ep->table.CreateProfiler = create_profiler;
+    }
     ep->table.GetName = get_name;
     ep->table.GetCapability = get_capability;
     ep->table.Compile = compile;

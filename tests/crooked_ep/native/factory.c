@@ -16,6 +16,7 @@
 #endif
 #define EXPORTED __attribute__((visibility("default")))
 
+int ort_version;
 const function *ort_api;
 const function *ort_ep_api;
 const function *ort_editor_api;
@@ -124,6 +125,8 @@ EXPORTED OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiB
     /* A runtime prints why it has no such version. All that a plugin can do then is to have no provider. */
     ort_api = base->GetApi(environment_fault == FAULT_wrong_api_version ? 999 : API_VERSION);
     if (!ort_api) return NULL;
+    const char *minor = strchr(base->GetVersionString(), '.');
+    ort_version = minor ? atoi(minor + 1) : 0;
     ort_ep_api = ORT(GetEpApi)();
     ort_editor_api = ORT(GetModelEditorApi)();
     if (environment_fault == FAULT_unknown)
