@@ -12,6 +12,7 @@
 #define API_VERSION 24 /* the oldest on which this library runs; newer runtimes call only what it had */
 
 typedef struct OrtAllocator OrtAllocator;
+typedef struct OrtRunOptions OrtRunOptions;
 typedef struct OrtProfilingEvent OrtProfilingEvent;
 typedef struct OrtProfilingEventsContainer OrtProfilingEventsContainer;
 typedef struct OrtDataTransferImpl OrtDataTransferImpl;
@@ -98,6 +99,7 @@ PLACE(355, OrtStatus *, Node_GetNumOutputs, const OrtNode *, size_t *);
 PLACE(356, OrtStatus *, Node_GetOutputs, const OrtNode *, const OrtValueInfo **, size_t);
 PLACE(361, OrtStatus *, Node_GetAttributeByName, const OrtNode *, const char *, const OrtOpAttr **);
 PLACE(363, OrtStatus *, OpAttr_GetType, const OrtOpAttr *, int *);
+PLACE(373, const char *, GetRunConfigEntry, const OrtRunOptions *, const char *key);
 PLACE(379, OrtStatus *, GetSessionOptionsConfigEntries, const OrtSessionOptions *, OrtKeyValuePairs **);
 
 PLACE(0, OrtStatus *, CreateEpDevice, void *factory, const OrtHardwareDevice *, const OrtKeyValuePairs *metadata,
@@ -187,15 +189,21 @@ struct OrtEp {
     void (*ReleaseNodeComputeInfos)(OrtEp *, OrtNodeComputeInfo **, size_t);
     function GetPreferredDataLayout, ShouldConvertDataLayoutForOp;
     OrtStatus *(*SetDynamicOptions)(OrtEp *, const char *const *keys, const char *const *values, size_t count);
-    function OnRunStart;
-    OrtStatus *(*OnRunEnd)(OrtEp *, const void *run_options, bool synchronize);
+    OrtStatus *(*OnRunStart)(OrtEp *, const OrtRunOptions *);
+    OrtStatus *(*OnRunEnd)(OrtEp *, const OrtRunOptions *, bool synchronize);
     function CreateAllocator, CreateSyncStreamForDevice;
     const char *(*GetCompiledModelCompatibilityInfo)(OrtEp *, const OrtGraph *);
     OrtStatus *(*GetKernelRegistry)(OrtEp *, const OrtKernelRegistry **);
     function IsConcurrentRunSupported;
     function Sync;                                               /* 1.25 */
     OrtStatus *(*CreateProfiler)(OrtEp *, OrtEpProfilerImpl **); /* 1.25 */
-    function newer[13]; /* of later releases: never called, here so that none reads beyond the end */
+    bool (*IsGraphCaptureEnabled)(const OrtEp *);                /* 1.26 */
+    bool (*IsGraphCaptured)(const OrtEp *, int id);              /* 1.26 */
+    OrtStatus *(*ReplayGraph)(OrtEp *, int id);                  /* 1.26 */
+    function GetGraphCaptureNodeAssignmentPolicy, GetAvailableResource, OnSessionInitializationEnd,
+        GetDefaultMemoryDevice;
+    OrtStatus *(*ReleaseCapturedGraph)(OrtEp *, int id); /* 1.27 */
+    function newer[8]; /* of later releases: never called, here so that none reads beyond the end */
 };
 
 typedef struct OrtEpFactory OrtEpFactory;
