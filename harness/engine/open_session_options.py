@@ -49,7 +49,7 @@ def settings_of_capture(target: Target) -> dict[str, Any]:
 def graph_capture_of(target: Target) -> tuple[str, ...]:
     """Return the option with which a target captures graphs, and where values are bound; empty for none.
 
-    For a provider outside the catalogue it is an option of the target's own with ``graph_capture`` in its name.
+    For a provider outside the catalogue it is an option of the target with ``graph_capture`` in its name.
     """
     provider = find_provider(target.provider[0])
     if provider is None:
