@@ -26,6 +26,7 @@ from benchmarks.profiles.known import Known, read_known
 from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
 from benchmarks.profiles.plans import BY_FAULT, PLANS
+from benchmarks.profiles.quick import write_quick
 from benchmarks.profiles.records import Key, admitted, plain, read_records
 from harness.annex.conformance.profiles.profile import profiles_folder
 from harness.core.scenario import PLAIN
@@ -136,6 +137,10 @@ def _freeze(arguments: argparse.Namespace) -> int:
     return freeze_profiles(arguments.profiles, profiles_folder())
 
 
+def _quick(_: argparse.Namespace) -> int:
+    return write_quick(profiles_folder())
+
+
 def _environments(arguments: argparse.Namespace) -> int:
     given = arguments.pythons, arguments.profile, arguments.out
     return compare_environments(*given, qnn=arguments.qnn)
@@ -163,6 +168,8 @@ def _arguments() -> argparse.Namespace:
     one.add_argument("profiles", nargs="*", metavar="PROFILE", help="such as cnn@1; default: all")
     one = commands.add_parser("select-api", help=f"choose the cases of {API}, which needs no measurement")
     one.set_defaults(run=_select_api)
+    one = commands.add_parser("quick", help="write the quick profile, of the cases of the others")
+    one.set_defaults(run=_quick)
     one = commands.add_parser("environments", help="compare the verdicts of several Pythons")
     one.set_defaults(run=_environments)
     one.add_argument("pythons", nargs="+", metavar="PYTHON", help="has the harness and an onnxruntime")

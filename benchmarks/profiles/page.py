@@ -35,6 +35,10 @@ A profile is a frozen set of cases that an execution provider has to compute. Th
 """
 
 DETECTION = f"""
+`quick@1` is made of the others by `python -m benchmarks.profiles quick`, with the same bytes: the largest case of each operator up to opset
+21, float16 and quantized operators, and whole networks, 132 cases. It is for a first look at a device:
+[`ep-harness submit`](../how-to/submit.md).
+
 The seconds, here and below, are those of a session and its first run on the CPU EP, for each plain case.
 
 ## Detection
