@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,8 +214,25 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     return act_with_add(compiled->ep, RUN_END);
 }
 
+/* Name the inputs as the EPContext node does: onnxruntime gives equal weights one name when it loads a model. */
+static OrtStatus *rename_inputs(const OrtNode *context, struct node *node) {
+    const OrtValueInfo *inputs[MOST_INPUTS];
+    size_t count;
+    OrtStatus *status = ORT(Node_GetNumInputs)(context, &count);
+    if (!status && count > MOST_INPUTS) status = invalid("crooked: too many inputs");
+    if (!status) status = ORT(Node_GetInputs)(context, inputs, count);
+    for (int i = 0; !status && i < node->inputs; i++) {
+        const char *name;
+        if (node->places[i] < 0 || (size_t)node->places[i] >= count) continue;
+        status = ORT(GetValueInfoName)(inputs[node->places[i]], &name);
+        if (!status) snprintf(node->names[i], sizeof node->names[i], "%s", name);
+    }
+    return status;
+}
+
 static OrtStatus *load_one(struct ep *ep, const OrtGraph *graph, const OrtNode *node, struct compiled *compiled) {
     OrtStatus *status = read_context(graph, node, &ep->context, ep->fault, &compiled->node);
+    if (!status) status = rename_inputs(node, &compiled->node);
     if (status) return status;
     compiled->from_context = true;
     ep->adds |= !strcmp(compiled->node.operator->name, "Add");
@@ -245,6 +263,7 @@ static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNod
         if (!status && compiled->node.types[i] && compiled->at[i] < 0) status = invalid("crooked: an input is missing");
     }
     if (!status) status = ORT(Node_GetName)(node, &own_name);
+    if (!compiled->from_context) memcpy(compiled->node.places, compiled->at, sizeof compiled->at);
     compiled->ep = ep;
     compiled->fault = ep->only && own_name && strcmp(ep->only, own_name) ? FAULT_none : ep->fault;
     compiled->table = (OrtNodeComputeInfo){API_VERSION, create_state, compute, release_state};
