@@ -3,6 +3,7 @@
 /* setenv is of POSIX. */
 #define _GNU_SOURCE
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,7 +160,10 @@ EXPORTED OrtStatus *ReleaseEpFactory(OrtEpFactory *factory) {
     OrtStatus *status = act(process_fault, RELEASE_FACTORY);
     if (!status && registrations > 1) status = act(environment_fault, UNREGISTER);
     free(factory);
+    static bool devices_gone;
+    if (devices_gone) raise(SIGSEGV); /* as reading them may, or may not, do */
     if (--factories_alive && environment_fault != FAULT_devices_released_early) return status;
+    devices_gone = factories_alive;
     if (!status) status = leave_copies();
     if (second_device) EP(ReleaseHardwareDevice)(second_device);
     if (second_memory) ORT(ReleaseMemoryInfo)(second_memory);
