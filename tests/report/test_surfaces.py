@@ -155,7 +155,7 @@ def test_the_page_shows_which_compiled_models_load_under_which_versions(tmp_path
     def run(runtime: str, version: str, *verdicts: Verdict) -> RunData:
         axes = {"scenario": "ep_context"}
         records = [record(f"m{at}", verdict, axes=axes) for at, verdict in enumerate(verdicts)]
-        environment = {"onnxruntime": runtime, "plugin": {"version": version}}
+        environment: dict[str, object] = {"onnxruntime": runtime, "plugin": {"version": version}}
         return run_of(records, folder=runtime + version, targets={records[0].target: environment})
 
     passed, failed = Verdict.PASS, Verdict.ERROR
