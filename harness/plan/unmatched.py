@@ -76,6 +76,9 @@ def nearest_names(key: str, globs: Globs, planned: Sequence[Cell], providers: Ma
 def _unmatched(
     place: FilePlace, selector: Selector, planned: Sequence[Cell], providers: Mapping[str, str]
 ) -> Problem:
+    if not planned:
+        what = "matches no cell: the scenarios of this plan are neither repeated nor measured in this way"
+        return place.problem(what, "remove the entry")
     parts = {"suite": selector.suite, "model": selector.model, "target": selector.target}
     parts |= {"provider": selector.provider, **dict(selector.axes)}
     for key, globs in parts.items():
