@@ -55,7 +55,7 @@ estimate.
 _OUTSIDE = 0.01
 """Share of the intervals that do not contain the true ratio."""
 
-_FALSE = 0.05
+FALSE_SHARE = 0.05
 """Share of the cells reported as slower that may be equal ones, on average."""
 
 _MISSED = 0.05
@@ -155,10 +155,10 @@ def latency_changes(cells: Mapping[str, Pair]) -> dict[str, LatencyChange]:
     told = {name: _evidence(*pair) for name, pair in cells.items() if not why_not[name]}
     tested = dict(zip(told, _tests(list(told.values())), strict=True))
     # All quantiles must show the change: asking for any of them would be several tests.
-    slower = discoveries({name: max(one.slower) for name, one in tested.items()}, _FALSE)
-    faster = discoveries({name: max(one.faster) for name, one in tested.items()}, _FALSE)
-    any_slower = discoveries({name: _any(one.slower) for name, one in tested.items()}, _FALSE)
-    any_faster = discoveries({name: _any(one.faster) for name, one in tested.items()}, _FALSE)
+    slower = discoveries({name: max(one.slower) for name, one in tested.items()}, FALSE_SHARE)
+    faster = discoveries({name: max(one.faster) for name, one in tested.items()}, FALSE_SHARE)
+    any_slower = discoveries({name: _any(one.slower) for name, one in tested.items()}, FALSE_SHARE)
+    any_faster = discoveries({name: _any(one.faster) for name, one in tested.items()}, FALSE_SHARE)
     found = {}
     for name, (before, after) in cells.items():
         if name not in told:
@@ -179,6 +179,14 @@ def latency_changes(cells: Mapping[str, Pair]) -> dict[str, LatencyChange]:
             before, after, told[name], one, verdict, in_part=verdict == "same" and in_part, bound=bound
         )
     return found
+
+
+def median_error(latency: Latency) -> float | None:
+    """Return the standard error of the logarithm of the median, within its process; None if unknown."""
+    if len(latency.samples_ms) < FEWEST_SAMPLES or min(latency.samples_ms) <= 0:
+        return None
+    _, variances = _logs(latency.samples_ms)
+    return math.sqrt(variances[_MEDIAN])
 
 
 def _any(p_values: tuple[float, ...]) -> float:
@@ -317,7 +325,7 @@ def _tests(cells: Sequence[_Evidence]) -> list[_Tested]:
         for one, own, of in zip(cells, between, known, strict=True)
     ]
     alike = _likeness_of_variances(cells, expected)
-    level_alone = min(_LEVEL, _FALSE / len(cells))
+    level_alone = min(_LEVEL, FALSE_SHARE / len(cells))
     return [
         _tested(one, its, min(alike, of), level_alone)
         for one, its, of in zip(cells, expected, known, strict=True)
