@@ -35,6 +35,7 @@ OWN_COMMANDS = {
     "ops": "harness.cli.ops_command:OPS",
     "profiles": "harness.annex.conformance.command:PROFILES",
     "conform": "harness.annex.conformance.command:CONFORM",
+    "submit": "harness.annex.conformance.command:SUBMIT",
     "verify": "harness.annex.conformance.command:VERIFY",
     "publish": "harness.annex.publication.command:PUBLISH",
     "advise": "harness.annex.advise.command:ADVISE",

@@ -8,7 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from harness.core.steps import Step, steps_of
+from harness.core.level_steps import Step, level_steps
 from harness.core.student import discoveries
 from harness.report.latency_change import FALSE_SHARE, FLOOR
 from harness.report.trend_points import LatencyStep, RunPoint
@@ -30,7 +30,7 @@ def latency_steps(
         changed: Returns how the environment of a target differs between two runs.
     """
     steps = {
-        names: steps_of([math.log(ms) for _, ms, _ in runs], [error for *_, error in runs])
+        names: level_steps([math.log(ms) for _, ms, _ in runs], [error for *_, error in runs])
         for names, runs in timed.items()
     }
     best = {cell: min((step.p for step in found), default=1.0) for (cell, *_), found in steps.items()}

@@ -38,7 +38,7 @@ LEVEL = 0.01
 FEWEST_POINTS = 4
 """Two on each side."""
 
-MOST_POINTS = 60
+MOST_SEARCHED = 60
 """The newest points that are searched: their parts in all orders take a second."""
 
 
@@ -58,14 +58,14 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     p: float
 
 
-def steps_of(values: Sequence[float], errors: Sequence[float]) -> tuple[Step, ...]:
+def level_steps(values: Sequence[float], errors: Sequence[float]) -> tuple[Step, ...]:
     """Return the steps of a series, in their order.
 
     Args:
-        values: Logarithms; any number of them, finite. The newest ``MOST_POINTS`` are searched.
+        values: Logarithms; any number of them, finite. The newest ``MOST_SEARCHED`` are searched.
         errors: The standard error of each; 0 if it is unknown.
     """
-    first = max(0, len(values) - MOST_POINTS)
+    first = max(0, len(values) - MOST_SEARCHED)
     series, own = np.asarray(values[first:], np.float64), np.square(np.asarray(errors[first:], np.float64))
     if len(series) < FEWEST_POINTS:
         return ()
