@@ -59,8 +59,8 @@ def with_all_outputs(model: onnx.ModelProto) -> bytes:
 
 
 def by_cosine(golden: Tensors, found: Tensors, order: Sequence[str]) -> list[str]:
-    """Return the outputs whose direction differs, in the order of the graph."""
-    return [name for name in order if cosine(golden[name], found[name]) < LEAST_COSINE]
+    """Return the outputs whose direction differs, or is not finite, in the order of the graph."""
+    return [name for name in order if not cosine(golden[name], found[name]) >= LEAST_COSINE]
 
 
 def cosine(one: np.ndarray, other: np.ndarray) -> float:
@@ -75,11 +75,16 @@ def main(log: Path) -> int:
         "crooked", str(build(Path(tempfile.gettempdir()) / "crooked_beside"))
     )
     counts = {tool: {"named": 0, "listed": 0, "nothing": 0} for tool in ("polygraphy", "cosine")}
+    tried = 0
     plants = PLANT.findall(log.read_text("utf-8"))
     for model, fault, node in plants:
         subject, _ = model_to_trace(f"zoo/{model}", None, lambda _: None)
         proto = with_all_outputs(subject.proto())
-        feed = {name: value.array if hasattr(value, "array") else value for name, value in subject.inputs}
+        feed = {name: value.array for name, value in subject.inputs}
+        if any(value.dtype == object for value in feed.values()):
+            print(f"left out: {model}: Polygraphy takes no texts")
+            continue
+        tried += 1
         nodes = load(subject).nodes
         order = [name for one in nodes for name in one.outputs if name]
         (planted,) = (one.outputs[0] for one in nodes if one.name == node)
@@ -112,9 +117,9 @@ def main(log: Path) -> int:
             )
     for tool, count in counts.items():
         print(
-            f"| {tool} | first is the node in {count['named']} of {len(plants)} | "
+            f"| {tool} | first is the node in {count['named']} of {tried} | "
             f"nothing listed in {count['nothing']} | "
-            f"tensors listed on average {count['listed'] / len(plants):.0f} |"
+            f"tensors listed on average {count['listed'] / max(tried, 1):.0f} |"
         )
     return 0
 

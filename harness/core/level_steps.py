@@ -58,7 +58,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     p: float
 
 
-def level_steps(values: Sequence[float], errors: Sequence[float]) -> tuple[Step, ...]:
+def level_steps(values: Sequence[float] | Floats, errors: Sequence[float] | Floats) -> tuple[Step, ...]:
     """Return the steps of a series, in their order.
 
     Args:
