@@ -49,7 +49,7 @@ def is_chained(case: Case) -> bool:
     return config is not None and chain_of(config, case.model_path.parent) is not None
 
 
-def composed_case(case: Case) -> Case | str:
+def chained_case(case: Case) -> Case | str:
     """Return a model as it is, or the whole folder for the model of a folder that gives its logits.
 
     Returns:
