@@ -48,6 +48,10 @@ def run_data_sets(job_run: JobRun) -> None:
         repeat(job_run, first)
     if job_run.stopwatch is not None:
         job_run.stopwatch.time_plain(job_run)
+        if job_run.stopwatch.settings.get("nodes"):
+            from harness.agent.profiled_runs import node_times
+
+            result["node_times"] = node_times(job_run, job_run.stopwatch.settings, first_feeds)
 
 
 def _run_others(job_run: JobRun, feeds: dict[str, Any]) -> None:

@@ -58,11 +58,14 @@ class GenerationSpeed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     Attributes:
         first_token_ms: Length of the prompt -> milliseconds until its logits are there.
         tokens_per_s: Size of the batch -> tokens each second in decode, all rows of the batch counted.
+        tokens_per_s_at: Length of the context -> tokens each second after it, with a batch of 1; empty
+            without a cache.
         cache_mib: Size of the cache at the last position, in MiB.
     """
 
     first_token_ms: dict[int, float] = {}
     tokens_per_s: dict[int, float] = {}
+    tokens_per_s_at: dict[int, float] = {}
     cache_mib: float | None = None
 
 

@@ -99,6 +99,9 @@ class SpeedFields(_Table, frozen=True, kw_only=True):
         list[tuple[SessionRunCount, Amount]], msgspec.Meta(max_length=MOST_FIGURES)
     ] = []
     tokens_per_s: Annotated[list[tuple[SessionRunCount, Amount]], msgspec.Meta(max_length=MOST_FIGURES)] = []
+    tokens_per_s_at: Annotated[
+        list[tuple[SessionRunCount, Amount]], msgspec.Meta(max_length=MOST_FIGURES)
+    ] = []
     cache_mib: Amount | None = None
 
 

@@ -306,6 +306,7 @@ def _played(fields: GeneratedFields, data_sets: int) -> Played:
         speed = GenerationSpeed(
             first_token_ms=dict(fields.speed.first_token_ms),
             tokens_per_s=dict(fields.speed.tokens_per_s),
+            tokens_per_s_at=dict(fields.speed.tokens_per_s_at),
             cache_mib=fields.speed.cache_mib,
         )
     return Played(
