@@ -193,8 +193,10 @@ def _add(
         there.add(value)
         whole.input.append(_declared(one, value, stage, shared=shared))
     for one in graph.output:
-        value = call.outputs.get(one.name, "")
-        if value in chain.texts or (value and _is_judged(one, once=value in chain.once)):
+        value = call.outputs.get(one.name)
+        if value is None:
+            continue
+        if value in chain.texts or _is_judged(one, once=value in chain.once):
             whole.output.append(_declared(one, value, stage, shared=shared))
 
 
