@@ -187,17 +187,14 @@ def _add(
     there = {one.name for one in (*whole.input, *whole.output)}
     shared = not chain.once.issuperset(call.outputs.values())
     for one in graph.input:
-        value = call.inputs.get(one.name)
-        if value is None or value in there or value in chain.between:
-            continue
-        there.add(value)
-        whole.input.append(_declared(one, value, stage, shared=shared))
+        taken = call.inputs.get(one.name)
+        if taken is not None and taken not in there and taken not in chain.between:
+            there.add(taken)
+            whole.input.append(_declared(one, taken, stage, shared=shared))
     for one in graph.output:
-        value = call.outputs.get(one.name)
-        if value is None:
-            continue
-        if value in chain.texts or _is_judged(one, once=value in chain.once):
-            whole.output.append(_declared(one, value, stage, shared=shared))
+        given = call.outputs.get(one.name)
+        if given is not None and (given in chain.texts or _is_judged(one, once=given in chain.once)):
+            whole.output.append(_declared(one, given, stage, shared=shared))
 
 
 def _is_judged(value: "onnx.ValueInfoProto", *, once: bool) -> bool:
