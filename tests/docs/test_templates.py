@@ -104,6 +104,7 @@ def test_the_indexed_job_is_consistent() -> None:
     assert set(claims) == {claim["metadata"]["name"]}
 
 
+@pytest.mark.long
 @needs_bash
 def test_the_pods_scripts_make_one_report(tmp_path: Path) -> None:
     """Those of the manifests, with their folders moved; an index that comes again goes on where it was."""

@@ -209,7 +209,13 @@ def test_what_is_lost_is_tried_again(
     assert code == 1
 
 
-@pytest.mark.parametrize("place", ["engine.listener.parse_message", "engine.worker.Worker.begin_next"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        "engine.listener.parse_message",
+        pytest.param("engine.worker.Worker.begin_next", marks=pytest.mark.long),
+    ],
+)
 def test_a_process_without_a_cell_is_replaced(
     home: Path, usual: dict[str, Verdict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
 ) -> None:

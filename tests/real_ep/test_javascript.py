@@ -161,7 +161,10 @@ def test_they_compute_and_the_log_tells_the_placement(
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 @pytest.mark.parametrize(
     ("provider", "program", "reason"),
-    [(CPU, "--type=renderer", "the tab crashed"), (WEBGPU, "--type=gpu-process", "the GPU process died")],
+    [
+        (CPU, "--type=renderer", "the tab crashed"),
+        pytest.param(WEBGPU, "--type=gpu-process", "the GPU process died", marks=pytest.mark.long),
+    ],
 )
 def test_a_killed_part_of_a_browser_costs_one_cell(
     built: Callable[..., Any], lasting: Path, provider: str, program: str, reason: str

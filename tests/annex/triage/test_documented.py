@@ -47,7 +47,9 @@ def test_an_error_of_the_allowed_size_is_told(triage_planted: Callable[..., list
 
 
 @pytest.mark.usefixtures("allowing")
-@pytest.mark.parametrize(("op_type", "factor"), [("Sin", 1.05), ("Erf", 1 + ALLOWED / 2)])
+@pytest.mark.parametrize(
+    ("op_type", "factor"), [("Sin", 1.05), pytest.param("Erf", 1 + ALLOWED / 2, marks=pytest.mark.long)]
+)
 def test_a_larger_error_or_one_of_another_operator_is_not(
     triage_planted: Callable[..., list[Fault]], op_type: str, factor: float
 ) -> None:

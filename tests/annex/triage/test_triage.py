@@ -5,6 +5,7 @@ from typing import Any
 
 import onnx
 import onnx.parser
+import pytest
 
 from harness.core.fault import Fault
 from harness.core.verdict import Phase, Verdict
@@ -30,6 +31,7 @@ def test_a_wrong_operator_is_found_alone(triage_planted: TriagePlanted) -> None:
     assert fault.confirmation.outcome == "always"
 
 
+@pytest.mark.long
 def test_a_wrong_value_that_becomes_nan_is_found_where_it_is_made(triage_planted: TriagePlanted) -> None:
     nodes: Nodes = [
         ("MatMul", ["x", "w1"], ["a"], {}),
@@ -47,6 +49,7 @@ def test_a_wrong_value_that_becomes_nan_is_found_where_it_is_made(triage_planted
     assert (left[0], left[-1]) == ("Abs", "Sqrt")  # without it there is no NaN
 
 
+@pytest.mark.long
 def test_a_wrong_value_that_decides_on_a_shape_is_found_where_it_is_made(
     triage_planted: TriagePlanted,
 ) -> None:
@@ -74,6 +77,7 @@ def test_an_error_is_located_by_its_message(triage_planted: TriagePlanted) -> No
     assert "no Softplus for node 17" in fault.sentence
 
 
+@pytest.mark.long
 def test_values_of_an_option_that_fail_alike_are_one_fault(triage_planted: TriagePlanted) -> None:
     planted = {"kind": "scale", "op_type": "Tanh", "factor": 1.05}
     model = chain([("Relu", ["x"], ["a"], {}), ("Tanh", ["a"], ["y"], {})])
@@ -122,6 +126,7 @@ def test_of_two_nodes_that_fail_together_the_one_that_spoils_what_it_gets_is_nam
     assert "only if 2 nodes are compiled together" in fault.sentence
 
 
+@pytest.mark.long
 def test_an_optimizer_is_named(triage_planted: TriagePlanted) -> None:
     optimizer = "MatMulAddFusion"
     planted = {"kind": "scale", "op_type": "Tanh", "optimizer": optimizer, "factor": 1.01}
@@ -144,6 +149,7 @@ def test_a_flaky_fault_is_located_with_repetitions(triage_planted: TriagePlanted
     assert fault.location.op_types == ("Tanh",)
 
 
+@pytest.mark.long
 def test_a_composite_operator_is_taken_apart(triage_planted: TriagePlanted) -> None:
     model = chain([("Neg", ["x"], ["a"], {}), ("Gelu", ["a"], ["b"], {}), ("Abs", ["b"], ["y"], {})])
     fault = only(triage_planted({"kind": "scale", "op_type": "Gelu", "factor": 1.01}, m=model))

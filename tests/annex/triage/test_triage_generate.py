@@ -39,6 +39,7 @@ def triage(triage_planted: TriagePlanted, decoder: onnx.ModelProto) -> Callable[
     return run
 
 
+@pytest.mark.long
 def test_a_fault_of_every_run_is_located_in_scenario_plain(triage: Callable[..., Any]) -> None:
     fault, learnt = triage({"kind": "scale", "op_type": "CumSum", "factor": 1.01})
     assert not fault.inconclusive, fault.sentence
@@ -59,6 +60,7 @@ def test_a_fault_of_what_is_cached_is_located_in_the_step_that_reads_it(triage: 
     assert fault.confirmation.outcome == "always"
 
 
+@pytest.mark.long
 def test_an_error_of_a_step_is_found_without_the_words_of_its_way(triage: Callable[..., Any]) -> None:
     planted = {"kind": "error", "op_type": "CumSum", "phase": "run", "message": "no sums today"}
     fault, _ = triage(planted)
