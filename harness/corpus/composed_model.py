@@ -154,7 +154,7 @@ def _of_one_opset(models: dict[str, "onnx.ModelProto"]) -> dict[str, "onnx.Model
         for name, version in by_model.items():
             if version == newest:
                 continue
-            told = f"its models have versions {version} and {newest} of {domain or 'ONNX'!r}'s operators"
+            told = f"its models have versions {version} and {newest} of the operators of {domain or 'ONNX'}"
             if domain:
                 raise _UnjoinableError(told)
             try:

@@ -177,4 +177,4 @@ def test_models_of_other_versions_are_joined_where_onnx_can_convert_them(folders
     decoder.opset_import.append(onnx.helper.make_opsetid("vendor", 2))
     onnx.save(decoder, folders / "folder-translation" / "model.onnx")
     told = composed(folders / "folder-translation")
-    assert told == "its models have versions 1 and 2 of 'vendor''s operators"
+    assert told == "its models have versions 1 and 2 of the operators of vendor"
