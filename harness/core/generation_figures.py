@@ -158,7 +158,7 @@ def _is_bad(way: Generated) -> bool:
 def _what(way: Generated) -> str:
     first = f"first in stage {way.first_stage}: {way.first_value}" if way.first_stage else ""
     if way.first_bad is None and way.cache_from is None:
-        return f"the logits are right, {first}"
+        return f"{way.first_value} of stage {way.first_stage} wrong, the logits are right"
     if way.first_bad is None:
         words = f"{way.first_cache} wrong from position {way.cache_from} on, the logits are right"
         return f"{words}, {first}" if first else words

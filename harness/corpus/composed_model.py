@@ -49,7 +49,7 @@ def is_chained(case: Case) -> bool:
     return config is not None and chain_of(config, case.model_path.parent) is not None
 
 
-def composed_case(case: Case) -> Case | str:
+def chained_case(case: Case) -> Case | str:
     """Return a model as it is, or the whole folder for the model of a folder that gives its logits.
 
     Returns:
@@ -154,7 +154,7 @@ def _of_one_opset(models: dict[str, "onnx.ModelProto"]) -> dict[str, "onnx.Model
         for name, version in by_model.items():
             if version == newest:
                 continue
-            told = f"its models have versions {version} and {newest} of {domain or 'ONNX'!r}'s operators"
+            told = f"its models have versions {version} and {newest} of the operators of {domain or 'ONNX'}"
             if domain:
                 raise _UnjoinableError(told)
             try:
@@ -187,15 +187,14 @@ def _add(
     there = {one.name for one in (*whole.input, *whole.output)}
     shared = not chain.once.issuperset(call.outputs.values())
     for one in graph.input:
-        value = call.inputs.get(one.name)
-        if value is None or value in there or value in chain.between:
-            continue
-        there.add(value)
-        whole.input.append(_declared(one, value, stage, shared=shared))
+        taken = call.inputs.get(one.name)
+        if taken is not None and taken not in there and taken not in chain.between:
+            there.add(taken)
+            whole.input.append(_declared(one, taken, stage, shared=shared))
     for one in graph.output:
-        value = call.outputs.get(one.name, "")
-        if value in chain.texts or (value and _is_judged(one, once=value in chain.once)):
-            whole.output.append(_declared(one, value, stage, shared=shared))
+        given = call.outputs.get(one.name)
+        if given is not None and (given in chain.texts or _is_judged(one, once=given in chain.once)):
+            whole.output.append(_declared(one, given, stage, shared=shared))
 
 
 def _is_judged(value: "onnx.ValueInfoProto", *, once: bool) -> bool:

@@ -44,6 +44,7 @@ class GenerationSupport(msgspec.Struct, frozen=True, kw_only=True):
         passed: Values between the sessions of a folder.
         givers: Output -> the stage of the folder that gives it for a prompt, and for later tokens.
         order: The stages, in the order in which they run.
+        least_prompt: Positions that the first step has at least: features must not be torn apart.
     """
 
     decoder: Decoder
@@ -53,6 +54,7 @@ class GenerationSupport(msgspec.Struct, frozen=True, kw_only=True):
     passed: dict[str, Passed] = {}
     givers: dict[str, tuple[str, str]] = {}
     order: tuple[str, ...] = ()
+    least_prompt: int = 1
 
     @property
     def axes(self) -> dict[str, int]:
@@ -105,6 +107,7 @@ def generation_of(case: Case, settings: TextSettings) -> GenerationSupport | str
         plays=tuple(plays),
         declined=declined,
         batch_axes={name: axis for name, axis in axes.items() if axis is not None},
+        least_prompt=reserved + 1,
         **_of_chain(case),
     )
 

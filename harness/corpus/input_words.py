@@ -20,6 +20,8 @@ def fed_words(given: Case, run: Case) -> str:
         run: The model as its scenario runs it, with data that may be cut or repeated from the given.
     """
     names = [one.name for one in given.data_sets]
+    if run.chain is not None:
+        given = run  # the inputs of all sessions of a folder
     if not given.ports:
         words = "nothing: the model has no inputs"
     elif given.recipe is not None:

@@ -9,7 +9,7 @@ from harness.core.scenario import PACKAGE_SCENARIO, SHAPED
 from harness.core.value import Tensor
 from harness.core.ways import TextSettings
 from harness.corpus.case import Case
-from harness.corpus.composed_model import composed_case
+from harness.corpus.composed_model import chained_case
 from harness.corpus.data_sets import DataSet, hash_data_set
 from harness.corpus.external_copy import SMALLEST, external_copy
 from harness.corpus.generation_case import data_sets_of, generation_of
@@ -62,7 +62,7 @@ def _empty_batch(case: Case) -> Case | Inapplicable:
 
 
 def _generating(case: Case, text: TextSettings) -> Case | Inapplicable:
-    whole = composed_case(case)
+    whole = chained_case(case)
     if isinstance(whole, str):
         return Inapplicable(whole)
     generation = generation_of(whole, text)

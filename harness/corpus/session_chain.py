@@ -222,8 +222,8 @@ def _modalities(model: ModelPart, folder: Path, beside: Sequence[str]) -> Sessio
     if taken not in decoder.inputs:
         where = "model.decoder.inputs.inputs_embeds"
         raise _refused(folder, where, "the model has no input {!r}", taken, decoder.inputs)
-    own = {name: name for name in decoder.inputs} | {taken: f"embedding.{given}"}
-    return _with_decoder(stages, decoder, model, own, features)
+    taking = {name: name for name in decoder.inputs} | {taken: f"embedding.{given}"}
+    return _with_decoder(stages, decoder, model, taking, features)
 
 
 def _with_decoder(

@@ -65,10 +65,17 @@ def record_of(
         process=attempt.process,
         place=attempt.place,
         content=None if case is None else model_content(case),
-        model_digest="" if given is None else given.model_digest,
+        model_digest="" if given is None else _digest(given, case),
         fed="" if given is None or case is None else fed_words(given, case),
         **fields,
     )
+
+
+def _digest(given: Case, case: Case | None) -> str:
+    """Return the digest of a model, or of all models of a folder that were played together."""
+    if case is not None and case.chain is not None and case.recipe is not None:
+        return case.recipe.of
+    return given.model_digest
 
 
 def model_content(case: Case) -> ModelContent:

@@ -106,6 +106,10 @@ def _asked(job: Mapping[str, Any]) -> tuple[int, int]:
         steps = [_TWICE * (len(play["ends"]) + 1) for play in generate["plays"]]
         runs += sum(steps) + steps[0] + generate["new_tokens"]
         texts = MEASURED_TEXTS
+        # Each session of a folder, and another one of which a profile shows the placement.
+        stages = len(job.get("stages", ()))
+        sessions += _TWICE * stages
+        runs += stages
     if latency := job.get("latency"):
         texts = data_sets if latency.get("grid") else texts
         runs += texts * (latency["warm_up"] + latency["repeats"] + 2)

@@ -22,8 +22,13 @@ def generates(record: Record) -> bool:
 
 
 def fails(way: Generated) -> bool:
-    """Return whether a position or a tensor of the cache fails."""
-    return way.first_bad is not None or bool(way.first_cache)
+    """Return whether a position, a tensor of the cache, or a value between sessions fails."""
+    return way.first_bad is not None or bool(way.first_cache or way.first_stage)
+
+
+def first_wrong(way: Generated) -> str:
+    """Return what fails first: a stage of a folder with its value, else a tensor of the cache; else empty."""
+    return f"{way.first_stage}: {way.first_value}" if way.first_stage else way.first_cache
 
 
 def since(way: Generated) -> int | None:

@@ -11,7 +11,7 @@ from harness.core.scenario import GENERATE
 from harness.core.verdict import Family
 from harness.report.chosen_text import ChosenText, cpu_text, diverging_texts
 from harness.report.column import Column
-from harness.report.failing_ways import decisive, fails, generates, largest_kl
+from harness.report.failing_ways import decisive, fails, first_wrong, generates, largest_kl
 from harness.report.figures import brief, multiple, percentage, ratio
 from harness.report.kl_curve import KlCurve, kl_curve
 from harness.report.report_cell import REASON_CHARS, ReportCell, page_file
@@ -241,8 +241,8 @@ def _cell(cell: ReportCell, anchor: str, cpu_text: Sequence[int]) -> GenerationC
 
 
 def _way(way: Generated) -> ShownWay:
-    layer = one_line(way.first_cache, _NAME_CHARS)
-    if layer and way.cache_from is not None:
+    layer = one_line(first_wrong(way), _NAME_CHARS)
+    if layer and way.cache_from is not None and not way.first_stage:
         layer += f" from position {way.cache_from:,}"
     largest, largest_at = _largest(way)
     return ShownWay(

@@ -20,10 +20,11 @@ class WayRow(RecordRow, frozen=True, kw_only=True):
         run: Name of the run folder.
         declined: Why it was not played; empty if it was. Then there are no figures.
         positions: Positions that were compared.
-        fails: Whether a position or a tensor of the cache fails.
+        fails: Whether a position, a tensor of the cache, or a value between sessions fails.
         first_bad: The first position whose logits fail.
         first_cache: The first output of the cache that fails, in the order of the layers; empty if none does.
         cache_from: The position from which it fails.
+        first_stage: For a folder of several sessions, the first one that gives a wrong value; else empty.
         largest_kl: Largest divergence from the golden, in nats; null if one is not finite, or there is none.
         largest_kl_at: Its position, or that of the first one that is not finite.
         top1: Share of positions with the same first token, among those where the golden's margin exceeds the
@@ -43,6 +44,7 @@ class WayRow(RecordRow, frozen=True, kw_only=True):
     first_bad: int | None
     first_cache: str
     cache_from: int | None
+    first_stage: str
     largest_kl: float | None
     largest_kl_at: int | None
     top1: float | None
@@ -71,7 +73,8 @@ class SpeedRow(RecordRow, frozen=True, kw_only=True):
 
 
 _FIGURES = (
-    *("positions", "first_bad", "first_cache", "cache_from", "top1", "top5", "top10", "noise"),
+    *("positions", "first_bad", "first_cache", "cache_from", "first_stage"),
+    *("top1", "top5", "top10", "noise"),
     *("perplexity", "golden_perplexity"),
 )
 

@@ -7,7 +7,7 @@ from harness.core.generation_figures import GenerationFigures
 from harness.core.noise import DEFAULT_LIMITS
 from harness.core.verdict import Family
 from harness.report.cell_groups import Groups
-from harness.report.failing_ways import decisive, largest_kl
+from harness.report.failing_ways import decisive, first_wrong, largest_kl
 from harness.report.figures import alike, brief, multiple, percentage, plural, ratio
 from harness.report.inert import code, heading, linked, markdown_table
 from harness.report.rows import TargetRow
@@ -224,7 +224,7 @@ def _way(generation: GenerationFigures | None) -> tuple[str, ...]:
     found = largest_kl(way)
     return (
         code(way.way),
-        code(way.first_cache),
+        code(first_wrong(way)),
         brief(None) if way.first_bad is None else f"{way.first_bad:,}",
         percentage(way.top1),
         brief(None) if found is None else brief(found[1]) if math.isfinite(found[1]) else "not finite",

@@ -6,6 +6,7 @@ import msgspec
 
 from harness.core.errors import UsageError, one_line
 from harness.corpus.case import load_case
+from harness.corpus.composed_model import chained_case
 from harness.corpus.decoder import Decoder, decoder_of
 from harness.corpus.genai_config import CONFIG_NAME, ConfigError, read_genai_config
 from harness.corpus.model_errors import ModelError
@@ -52,16 +53,19 @@ def genai_suite(folder: Path) -> Suite:
 
 def _generates(suite: Suite, model: str) -> bool:
     try:
-        found = _decoder(suite, model)
+        found = _decoder(suite, model, whole=True)
     except ModelError:
         return False  # its cell says what is wrong with it
     # Without a cache, a model may as well be an encoder, whose positions depend on later ones.
     return isinstance(found, Decoder) and bool(found.cache)
 
 
-def _decoder(suite: Suite, model: str) -> Decoder | str:
+def _decoder(suite: Suite, model: str, *, whole: bool = False) -> Decoder | str:
+    """Return the roles of a model, or of the ``whole`` folder of several sessions whose logits it gives."""
     try:
-        return decoder_of(load_case(suite, model, {}))
+        case = load_case(suite, model, {})
+        of = chained_case(case) if whole else case
+        return of if isinstance(of, str) else decoder_of(of)
     except ConfigError as error:
         raise _in_config(error) from error
 

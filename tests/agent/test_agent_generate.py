@@ -1,5 +1,6 @@
 """The scenario ``generate``, played by the agent on the real CPU provider."""
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from harness.annex.made.decoders.roster import write_decoder
 from harness.core.value import NamedValues, Tensor, from_wire
 from harness.core.ways import WAYS, TextSettings
 from harness.corpus.case import Case, load_case
+from harness.corpus.composed_model import chained_case
 from harness.corpus.generation_case import GenerationSupport, data_sets_of, generation_of
 from harness.corpus.suite import open_folder
 from tests import small_decoders
@@ -65,6 +67,35 @@ def outputs(result: dict[str, Any], index: int) -> dict[str, Any]:
 @pytest.mark.parametrize("form", FORMS)
 def test_every_way_gives_what_one_run_over_the_text_gives(serve: Serve, tmp_path: Path, form: str) -> None:
     played_like_plain(serve, decoder_case(form, tmp_path), 2e-2 if "f16" in form else 2e-4)
+
+
+@pytest.mark.parametrize("name", ["folder-vision", "folder-pipeline"])
+def test_the_sessions_of_a_folder_give_what_one_composed_model_gives(
+    serve: Serve, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).mkdir()
+    write_decoder(name, tmp_path / name)
+    shutil.rmtree(tmp_path / name / "test_data_set_0")
+    case = chained_case(load_case(open_folder(tmp_path / name), "model.onnx", {}))
+    assert isinstance(case, Case)
+    assert case.chain is not None
+    text = TextSettings(ways=("step", "interleaved"), length=9, new_tokens=3)
+    stages = msgspec.to_builtins(case.chain.stages, enc_hook=str)
+    generation, texts, result = play(serve, case, text, stages=stages)
+    assert result["status"] == "ok", result
+    placed = {one["name"]: one["ep_nodes"] for one in result["generated"]["stages"]}
+    assert list(placed) == [stage.name for stage in case.chain.stages]
+    assert sum(placed.values()) == result["placement"]["ep_nodes"]
+    plain = serve(str(case.model_path), *map(dict, texts))
+    for index in range(len(generation.plays)):
+        right = outputs(plain, index)
+        found = outputs(result, index)
+        assert found.keys() == generation.axes.keys()
+        for output, values in found.items():
+            assert np.allclose(values, right[output], rtol=2e-4, atol=2e-4), output
+    elsewhere = play(serve, case, text, stages=[])[2]
+    assert elsewhere["status"] == "unsupported"
+    assert "lies on the harness's machine" in elsewhere["message"]
 
 
 @pytest.mark.parametrize("start", [False, True])

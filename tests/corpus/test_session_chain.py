@@ -12,7 +12,7 @@ import pytest
 from harness.annex.made.decoders.folders import folder_config
 from harness.annex.made.decoders.roster import FOLDERS, write_decoder
 from harness.corpus.case import load_case
-from harness.corpus.composed_model import composed_case
+from harness.corpus.composed_model import chained_case
 from harness.corpus.genai_config import CONFIG_NAME, ConfigError, read_genai_config
 from harness.corpus.session_chain import SessionChain, chain_of
 from harness.corpus.suite import open_file
@@ -159,7 +159,7 @@ def test_names_that_do_not_fit_are_told_with_their_place(
 
 
 def composed(folder: Path) -> Any:
-    return composed_case(load_case(open_file(folder / "model.onnx"), "model.onnx", {}))
+    return chained_case(load_case(open_file(folder / "model.onnx"), "model.onnx", {}))
 
 
 def test_models_of_other_versions_are_joined_where_onnx_can_convert_them(folders: Path) -> None:
@@ -177,4 +177,4 @@ def test_models_of_other_versions_are_joined_where_onnx_can_convert_them(folders
     decoder.opset_import.append(onnx.helper.make_opsetid("vendor", 2))
     onnx.save(decoder, folders / "folder-translation" / "model.onnx")
     told = composed(folders / "folder-translation")
-    assert told == "its models have versions 1 and 2 of 'vendor''s operators"
+    assert told == "its models have versions 1 and 2 of the operators of vendor"

@@ -84,7 +84,7 @@ def asked(genai: Path, folder: Path, inputs: dict[str, Array], more: dict[str, A
     beside = ("vision.pixel_values", "encoder.audio_features")
     given = {name.partition(".")[2]: inputs[name] for name in beside if name in inputs}
     prompt = {"input_ids": inputs["input_ids"][:, :-NEW_TOKENS]}
-    np.savez(folder / "given.npz", **given, **more, **prompt)
+    np.savez(folder / "given.npz", allow_pickle=False, **given, **more, **prompt)
     played = subprocess.run(
         [genai, "-c", PLAY, folder, str(NEW_TOKENS)], capture_output=True, check=False, text=True, timeout=300
     )

@@ -39,7 +39,8 @@ def speed_of(job_run: JobRun) -> dict[str, Any]:
         "cache_mib": None,
     }
     length = _text(generate, inputs, 1).length
-    for prompt in _prompts(length):
+    least = generate["least_prompt"]
+    for prompt in _prompts(length, least):
         text = _text(generate, inputs, 1)
         step = _step(job_run, text, 0, prompt, text.empty)
         found["first_token_ms"].append((prompt, _median_ms(job_run, step)))
@@ -60,7 +61,7 @@ def speed_of(job_run: JobRun) -> dict[str, Any]:
     text = _text(generate, inputs, 1)
     if text.pasts:  # without a cache, a token costs what its prompt costs
         steps = SessionSteps(job_run, text)
-        for context in _prompts(length - 1):
+        for context in _prompts(length - 1, least):
             step = _last_step(steps, context + 1)
             found["tokens_per_s_at"].append((context, _rate(job_run, step)))
     return found
@@ -75,12 +76,12 @@ def _last_step(steps: SessionSteps, length: int) -> Callable[[], list[Any]]:
     return _step(steps.job_run, text, start, length, cache)
 
 
-def _prompts(length: int) -> list[int]:
-    """Return lengths of prompts: 1, 4, 16 and so on, and the whole text."""
+def _prompts(length: int, least: int) -> list[int]:
+    """Return lengths of prompts: 1, 4, 16 and so on, none below the least, and the whole text."""
     prompts = []
     one = 1
     while one < length:
-        prompts.append(one)
+        prompts += [one] if one >= least else []
         one *= _FACTOR
     return [*prompts, length]
 

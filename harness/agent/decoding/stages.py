@@ -184,9 +184,9 @@ def _shape(feed: Any) -> Any:
 def _digest(feeds: list[Any]) -> bytes:
     digest = hashlib.sha256()
     for feed in feeds:
-        wire = _wire(feed)
-        digest.update(repr((wire["dtype"], wire["shape"])).encode())
-        digest.update(np.ascontiguousarray(feed).tobytes() if isinstance(feed, np.ndarray) else wire["data"])
+        array = array_of(_wire(feed))
+        digest.update(repr((array.dtype, array.shape)).encode())
+        digest.update(array.values.tobytes())
     return digest.digest()
 
 

@@ -2,6 +2,7 @@
 
 A part that triage cuts out of a decoder is no decoder, and cannot be played in ways. So single runs are
 searched for the failure: a whole text at once, and the wrong step with the cache that the CPU EP computes.
+Of a folder of several sessions, the model of the wrong one is run with what the CPU EP's others give.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +20,9 @@ from harness.core.generation_figures import Generated, where
 from harness.core.value import NamedValues
 from harness.core.ways import Play
 from harness.corpus.decoder_step import step_inputs
+from harness.corpus.external import external_files
 from harness.corpus.generation_case import GenerationSupport
+from harness.corpus.model_file import parse_model
 
 MOST_TRIED = 12
 """Largest number of single runs that are tried; a model of long context has a prompt of each length."""
@@ -38,7 +41,7 @@ class SingleRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def single_runs(failure: Failure, golden: ComputeGolden) -> Iterator[SingleRun]:
-    """Yield the runs that may show a failure of ways, whole texts first; each input once."""
+    """Yield the runs that may show a failure of ways, wrong stages and whole texts first; each input once."""
     generation = failure.generation
     if generation is None:
         return
@@ -47,7 +50,8 @@ def single_runs(failure: Failure, golden: ComputeGolden) -> Iterator[SingleRun]:
     texts = (
         (f"the whole text of {generation.plays[number].name}", failure.subjects[number]) for number in numbers
     )
-    for words, subject in chain(texts, _steps(failure, generation, numbers, golden)):
+    stages = _stages(failure, generation, numbers, golden)
+    for words, subject in chain(stages, texts, _steps(failure, generation, numbers, golden)):
         if len(tried) == MOST_TRIED:
             return
         if subject.digest not in tried:
@@ -80,6 +84,28 @@ def only_in_ways(failure: Failure, tried: Sequence[str]) -> str:
     others = len(tried) - _MOST_NAMED
     runs = "; ".join(tried[:_MOST_NAMED]) + (f"; {others} more" if others > 0 else "")
     return f"{place}; in scenario plain, with the CPU EP's cache, single runs do not fail: {runs}"
+
+
+def _stages(
+    failure: Failure, generation: GenerationSupport, numbers: Sequence[int], golden: ComputeGolden
+) -> Iterator[tuple[str, Subject]]:
+    """Yield the model of the first wrong session of a folder, with its inputs for a whole text."""
+    folder = failure.again.case.chain if failure.again.case is not None else None
+    bad = {way.way: way.first_stage for way in _ways(failure)}
+    for number in numbers:
+        name = bad.get(generation.plays[number].name, "")
+        stage = next((one for one in folder.stages if one.name == name), None) if folder is not None else None
+        call = (stage.prompt or stage.step) if stage is not None else None
+        if stage is None or call is None:
+            continue
+        subject = failure.subjects[number]
+        known = dict(golden(subject) or ()) | dict(subject.inputs)
+        if not all(value in known for value in call.inputs.values()):
+            continue  # a value between sessions that is not compared
+        content = stage.file.read_bytes()
+        inputs = tuple((own, known[value]) for own, value in call.inputs.items())
+        external = stage.file.parent if external_files(parse_model(content), stage.file) else None
+        yield f"the stage {name}", Subject(model=content, inputs=inputs, external=external)
 
 
 def _steps(

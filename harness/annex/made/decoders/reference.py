@@ -2,8 +2,9 @@
 
 import math
 
+from harness.annex.made.decoders.folders import folder_config, folder_models
 from harness.annex.made.decoders.form import LAYERS, VOCABULARY, WEIGHT_BLOCK, DecoderForm
-from harness.annex.made.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
+from harness.annex.made.decoders.roster import DECODERS, FOLDERS, LEFT_OUT, build, decoder_names
 from harness.annex.made.zoo.reference import table
 from harness.corpus.model_facts import model_facts
 from harness.corpus.nodes import operator_set
@@ -34,6 +35,24 @@ suites = ["generate"]
 * **Building.** A model is built when it is first asked for, and kept in the [cache](corpus.md#the-cache).
 """
 
+_FOLDERS = f"""
+## Folders of several sessions
+
+One of each kind that `genai_config.json` describes. They have operators of ONNX 17 alone, {LAYERS} layers of
+2 heads, and the same {VOCABULARY} tokens. The suite has them as models by the names of the folders: in the
+scenario [`generate`](scenarios.md#folders-of-several-sessions) all sessions are chained, in any other one the
+model that gives the logits, `model.onnx`, runs alone.
+"""
+
+_OPINION = """
+[onnxruntime-genai](https://pypi.org/project/onnxruntime-genai/) 0.18.0 plays three of them on its CPU:
+`folder-pipeline` as `decoder-pipeline`, `folder-vision` as `phi3v`, and `folder-speech` as `whisper`, with
+sound of 3000 frames, the only number that it takes. It chooses the same 8 tokens after a prompt, and its
+logits differ from those of the golden by less than 0.0001: `tests/real_ep/test_genai_opinion.py`, part of
+`tox -e long`. It refuses `folder-translation`: of encoders of text it knows Marian alone, whose decoder takes
+one token for each text and a recurrent state, which the scenario does not lay out.
+"""
+
 _OUT = """
 ## Left out
 
@@ -46,7 +65,9 @@ def reference() -> str:
     """Return the page as Markdown."""
     rows = [_row(name, DECODERS[name]) for name in decoder_names()]
     columns = ("model", "what", "heads", "positions", "type", "weights", "size", "operators of note")
-    lines = [_HEAD, f"{len(rows)} models:", "", *table(columns, rows)]
+    lines = [_HEAD, f"{len(rows)} models of one session:", "", *table(columns, rows)]
+    lines += [_FOLDERS, *table(("folder", "what", "type", "files", "size"), map(_folder, sorted(FOLDERS)))]
+    lines += [_OPINION.rstrip()]
     if LEFT_OUT:
         left_out = ((f"`{name}`", DECODERS[name].what, reason) for name, reason in LEFT_OUT.items())
         lines += [_OUT, *table(("form", "what", "missing"), left_out)]
@@ -65,6 +86,17 @@ def _row(name: str, form: DecoderForm) -> tuple[str, ...]:
         f"{weights / 1e3:.3g} k",
         f"{proto.ByteSize() / 1e6:.2g} MB",
         ", ".join(sorted(_NOTED & model_facts(proto).op_types.keys())),
+    )
+
+
+def _folder(name: str) -> tuple[str, ...]:
+    models = {file: g.model(name).ByteSize() for file, g in folder_models(name).items()}
+    return (
+        f"`{name}`",
+        FOLDERS[name],
+        f"`{folder_config(name)['model']['type']}`",
+        ", ".join(f"`{file}`" for file in models),
+        f"{sum(models.values()) / 1e6:.2g} MB",
     )
 
 
