@@ -73,7 +73,7 @@ def freeze_profiles(labels: Sequence[str], folder: Path) -> int:
         features_of({one.feature for one in candidates})  # an unknown one ends it before the work
         with tempfile.TemporaryDirectory() as scratch:
             cases, files, why = frozen_cases(candidates, Path(scratch))
-        profile, content = _archived(label, cases, files)
+        profile, content = archived(label, cases, files)
         names = {one.key: name_of(one.suite, one.model, one.scenario) for one in candidates}
         for key, text in sorted(why.items()):
             print(f"{label}: {names[key]}: {text}")
@@ -138,7 +138,7 @@ def frozen_cases(
     refused = {one.key: why for one in candidates if (why := frozen.refused.get(one.name))}
     if not frozen.cases:
         return (), {}, refused
-    trial, content = _archived(TRIAL, frozen.cases, frozen.files)
+    trial, content = archived(TRIAL, frozen.cases, frozen.files)
     archive = scratch / "trial.zip"
     archive.write_bytes(content)
     failed = failed_by_cpu(trial, archive)
@@ -153,9 +153,8 @@ def frozen_cases(
     return cases, files, refused | dict(failed)
 
 
-def _archived(
-    label: str, cases: tuple[ProfileCase, ...], files: Mapping[str, bytes]
-) -> tuple[Profile, bytes]:
+def archived(label: str, cases: tuple[ProfileCase, ...], files: Mapping[str, bytes]) -> tuple[Profile, bytes]:
+    """Return the profile of some cases, and the content of its archive."""
     content = write_archive(files)
     name, _, version = label.partition("@")
     plan = PLANS.get(label, Plan(title="", about=""))

@@ -1,4 +1,4 @@
-"""The commands `conform`, `verify` and `profiles`."""
+"""The commands `conform`, `submit`, `verify` and `profiles`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,6 +72,22 @@ def _declare_conform(options: Options) -> RunCommand:
             by_sigstore=given[by_sigstore],
         )
         return conform(asked, out=given[out])
+
+    return run
+
+
+def _declare_submit(options: Options) -> RunCommand:
+    text = "which cases run; `ep-harness profiles list`"
+    profile = options.value("--profile", "NAME@N", text, str, "quick@1")
+    text = "such as QNNExecutionProvider; default: the only accelerator that works here"
+    provider = options.value("--target", "PROVIDER", text, str, "")
+    target = _TargetSettings(options)
+    out = options.path("--out", "FILE", "a new file; default: submission-<profile>-<target>-<time>.zip")
+
+    def run(given: GivenArguments) -> int:
+        from harness.annex.conformance.command_submit import submit
+
+        return submit(target.asked(given, given[profile], given[provider]), out=given[out])
 
     return run
 
@@ -150,6 +166,17 @@ CONFORM = Command(
         1: "partial, or not conformant",
         2: "an argument is wrong",
         3: "no complete run, or a submission that would be refused",
+    },
+)
+SUBMIT = Command(
+    name="submit",
+    summary="test this machine's device, and write its result as one file",
+    aim="publish",
+    declare=_declare_submit,
+    exit_codes={
+        0: "the file is written, whatever the result",
+        2: "an argument is wrong, or no accelerator works here, or several do",
+        3: "no file: no complete run, or a submission that would be refused",
     },
 )
 VERIFY = Command(

@@ -78,30 +78,38 @@ def conform(asked: Asked, *, out: Path | None) -> int:
     """
     profile = load_profile(asked.profile)
     open_profile(profile.label)  # refuses an altered archive before anything is written
-    claim = _claim(asked, profile)
+    claim = claim_of(asked, profile)
     wanted = wanted_of(asked)
     home = out or default_folder(PurePath(f"conform-{profile.label}-{wanted.name}.toml"))
     folder = home / f"{profile.label}-{wanted.name}"
     if folder.exists():
         raise UsageError.at(folder, "there is a submission already", "choose another folder: --out")
-    file = write_matrix(profile, wanted, home / "run")
-    told: list[str] = []
-    code = run(file, out=home / "run", resume=None, with_report=False, told=told)
-    finished = finished_run(wanted, home / "run", told)
-    now = dt.datetime.now(dt.UTC)
-    submission = submission_of(claim, finished, now)
+    code, submission = run_profile(claim, wanted, home / "run")
     try:
         submission = _signed(submission, asked)
     finally:
         write_submission(submission, folder)  # a result is kept even if it cannot be signed
     outcome = verified(folder)
-    print_lines(["", *conform_summary(submission, folder, outcome, now.date())])
+    print_lines(["", *conform_summary(submission, folder, outcome, dt.datetime.now(dt.UTC).date())])
     if code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or outcome.startswith(FindingWeight.REFUSED):
         return EXIT_INCOMPLETE
     return EXIT_OK if submission.result.level is Level.CONFORMANT else EXIT_UNEXPECTED
 
 
-def _claim(asked: Asked, profile: Profile) -> Claim:
+def run_profile(claim: Claim, wanted: ConformOptions, folder: Path) -> tuple[int, Submission]:
+    """Run the profile of a claim on a target, in a new folder; return the run's exit code and the result."""
+    file = write_matrix(claim.profile, wanted, folder)
+    told: list[str] = []
+    code = run(file, out=folder, resume=None, with_report=False, told=told)
+    return code, submission_of(claim, finished_run(wanted, folder, told), dt.datetime.now(dt.UTC))
+
+
+def claim_of(asked: Asked, profile: Profile) -> Claim:
+    """Return what is claimed of a profile.
+
+    Raises:
+        UsageError: A feature is none of the profile, there is no such key, or the waivers are wrong.
+    """
     features = [feature.name for feature in profile.features]
     for name in asked.claims:
         if name not in features:

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +16,9 @@ from harness.cli.targets import ProviderRequest, in_its_place, naming_arguments
 from harness.core.errors import UsageError, valid_names
 from harness.plan.matrix import matrix_from, read_matrix
 from harness.plan.target import Target
+
+if TYPE_CHECKING:
+    from harness.studies.usable_providers import DoctorRow
 
 _WRITTEN = ("name", "provider", "axes", "required")
 """Keys of a target that are not copied: a profile has its own axes."""
@@ -67,8 +70,11 @@ def wanted_here(request: ProviderRequest) -> ConformOptions:
     from harness.studies.usable_providers import examine_provider  # an engine takes 0.2 s to import
 
     row = examine_provider(request.provider, notify)
-    if row is None or not row.computes:
-        return wanted_of_request(request)
+    return wanted_of_request(request) if row is None or not row.computes else wanted_of_row(request, row)
+
+
+def wanted_of_row(request: ProviderRequest, row: "DoctorRow") -> ConformOptions:
+    """Return a provider with the settings with which `doctor` found that it computes."""
     options = [f"{key}={value}" for key, value in row.options.items()]
     wanted = wanted_of_request(msgspec.structs.replace(request, plugin=row.plugin, options=options))
     lines = (*wanted.lines, f"env      = {toml(row.env)}") if row.env else wanted.lines

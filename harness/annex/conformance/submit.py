@@ -29,7 +29,7 @@ from harness.annex.conformance.submission import (
     Waiver,
     encode_part,
 )
-from harness.annex.conformance.submission_scrub import scrubbed, without_folders
+from harness.annex.conformance.submission_scrub import scrubbed, scrubbed_line, scrubbed_text, without_folders
 from harness.annex.conformance.submitted_environment import submitted_environment_of, version_of
 from harness.core.errors import one_line
 from harness.core.record import Record, encode_record
@@ -100,7 +100,7 @@ def submission_of(claim: Claim, run: ProfileRun, now: dt.datetime) -> Submission
         STATEMENT: encode_part(statement),
         SUBMITTED_RECORDS: b"".join(sorted_lines(run.records)),
         SUBMITTED_RUN: _run_json(run.info),
-        LOG: "".join(f"{visible(without_folders(line))}\n" for line in run.told).encode(),
+        LOG: "".join(f"{visible(scrubbed_text(line))}\n" for line in run.told).encode(),
     }
     if claim.waivers:
         files[WAIVERS] = claim.waivers_content
@@ -146,9 +146,10 @@ def write_submission(submission: Submission, folder: Path) -> None:
 
 
 def sorted_lines(records: Sequence[Record]) -> list[bytes]:
-    """Return the lines of ``records.jsonl``, sorted by cell; artifacts are left out."""
+    """Return the lines of ``records.jsonl``, sorted by cell; artifacts are left out, free texts scrubbed."""
     ordered = sorted(records, key=lambda record: record.cell)
-    return [encode_record(msgspec.structs.replace(record, artifacts="")) + b"\n" for record in ordered]
+    lines = (encode_record(msgspec.structs.replace(record, artifacts="")) for record in ordered)
+    return [scrubbed_line(line) + b"\n" for line in lines]
 
 
 def _statement(claim: Claim, run: ProfileRun, result: ProfileResult, now: dt.datetime) -> Statement:

@@ -1,12 +1,11 @@
 """The publisher's site: its files, a function of only the submissions and the day."""
 
 import datetime as dt
-import io
 import re
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from harness.annex.conformance.profiles.profile_archive import write_archive
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.formats import atom, badge_svg, data_of, devices_data, history_csv, shields
 from harness.annex.publication.gather import Gathered
@@ -83,7 +82,7 @@ def _files(gathered: Gathered, pages: SitePages, old: set[str]) -> Iterator[tupl
 def _of_submission(entry: AcceptedSubmission) -> Iterator[tuple[str, bytes]]:
     home = f"s/{entry.id}"
     yield from _badges(f"{home}/badge", entry)
-    yield f"{home}/submission.zip", _packed(entry)
+    yield f"{home}/submission.zip", write_archive(entry.files)
     for name, content in sorted(entry.files.items()):
         yield f"{home}/files/{name}", content
 
@@ -91,16 +90,3 @@ def _of_submission(entry: AcceptedSubmission) -> Iterator[tuple[str, bytes]]:
 def _badges(stem: str, entry: AcceptedSubmission) -> Iterator[tuple[str, bytes]]:
     yield f"{stem}.svg", badge_svg(entry).encode()
     yield f"{stem}.json", inert_json(shields(entry))
-
-
-def _packed(entry: AcceptedSubmission) -> bytes:
-    """Return the submission as a zip, the same bytes each time."""
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name, content in sorted(entry.files.items()):
-            info = zipfile.ZipInfo(name)  # of 1980, by default
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.create_system = 3
-            info.external_attr = 0o100644 << 16
-            archive.writestr(info, content)
-    return packed.getvalue()

@@ -1,9 +1,7 @@
 """What a bundle must not reveal: folders, users and hosts of the machine it comes from."""
 
-import getpass
 import os
 import re
-import socket
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,16 +9,9 @@ from pathlib import Path
 import msgspec
 
 from harness.core.visible_text import visible
+from harness.places.own_names import HOST, own_hosts, own_users, without_names
 
-PATH, USER, _HOST = "<path>", "<user>", "<host>"
-
-SHORTEST = 3
-"""Least length of a user's or host's name; a shorter one would be found in any text."""
-
-GENERIC = frozenset(
-    {"admin", "administrator", "localhost", "nobody", "root", "runner", "ubuntu", "user", "vagrant"}
-)
-"""Accounts and hosts that reveal nothing. Some are ordinary words: the root of a mean square."""
+PATH = "<path>"
 
 _WORD = r"[\w.+@%~#-]"
 _BEFORE = r"(?:(?<![\w.<>/])|(?<=^-[A-Za-z])|(?<=\s-[A-Za-z]))"  # also after -L and similar
@@ -48,13 +39,12 @@ class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
     def of_here(cls, names: Iterable[str] = ()) -> "Scrubber":
         """Return a scrubber that knows this process's account, host and folders."""
         folders = {str(Path.cwd()), tempfile.gettempdir(), os.path.expanduser("~")}  # noqa: PTH111 - may be unset
-        host = socket.gethostname()
         return cls(
             folders=tuple(
                 sorted((one for one in folders if len(Path(one).parts) > 1), key=len, reverse=True)
             ),
-            users=tuple(sorted({one for one in _users() if _tells(one)})),
-            hosts=tuple(sorted({one for one in (host, host.partition(".")[0]) if _tells(one)}, reverse=True)),
+            users=own_users(),
+            hosts=own_hosts(),
             names=frozenset(names),
         )
 
@@ -65,10 +55,8 @@ class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
             text = re.sub(re.escape(folder) + r"(?=[\\/\s'\":;,)\]]|$)", PATH, text)
         text = re.sub(re.escape(PATH) + rf"[\\/](?:[^\\/\s:'\"]+[\\/])*({_WORD}*)", _named, text)
         text = _POSIX.sub(self._path, _WINDOWS.sub(_named, text))
-        for known, placeholder in ((self.users, USER), (self.hosts, _HOST)):
-            for name in known:
-                text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", placeholder, text)
-        return _HOSTNAME.sub(_HOST, text)
+        text = without_names(text, self.users, self.hosts)
+        return _HOSTNAME.sub(HOST, text)
 
     def table(self, values: dict[str, str]) -> dict[str, str]:
         """Return the table with each value scrubbed."""
@@ -83,17 +71,3 @@ class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
 
 def _named(match: re.Match[str]) -> str:
     return f"{PATH}/{match[1]}" if match[1] else PATH
-
-
-def _users() -> Iterable[str]:
-    for variable in ("USER", "USERNAME", "LOGNAME", "SUDO_USER"):
-        yield os.environ.get(variable, "")
-    yield Path(os.path.expanduser("~")).name  # noqa: PTH111 - may be unset
-    try:
-        yield getpass.getuser()
-    except (OSError, KeyError):  # an account without a name, as in containers
-        return
-
-
-def _tells(name: str) -> bool:
-    return len(name) >= SHORTEST and name.lower() not in GENERIC
