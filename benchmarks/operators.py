@@ -1,11 +1,11 @@
-"""ONNX's operator tests on the CPU provider: the harness under pytest, a bare loop, and ONNX's own runner.
+"""ONNX's operator tests on the CPU provider: the harness, a bare loop, and ONNX's own runner.
 
-All three take the same 1,884 models and turn by turn, since machines are shared and noisy; what counts is
+All take the same 1,884 models and turn by turn, since machines are shared and noisy; what counts is
 ratios of medians. What is timed:
 
-* *harness*: ``python -m pytest MATRIX``, the whole process from its start to its exit, with a fresh process
-  for the provider, every model run twice, placement, comparison, records on the disk. Suite and goldens are
-  in the cache already; nothing else of an earlier run is.
+* *harness*: ``ep-harness run MATRIX`` and ``python -m pytest MATRIX``, whole processes from start to exit,
+  with fresh ones for the provider, every model run again, placement, comparison, records on the disk. Suite
+  and goldens are in the cache already; nothing else of an earlier run is.
 * *bare loop*: bare_loop.py. The loop alone, everything imported and every tensor parsed before its clock
   starts: the hardest measure, for the harness's time holds all of that. And its whole process, like for like.
 * *ONNX's runner*: ``onnx.backend.test`` with ``onnxruntime.backend`` as its documentation shows it, the
@@ -15,7 +15,10 @@ ratios of medians. What is timed:
   start, which takes it some seconds; the harness has them in its cache. It skips as many tests as it runs:
   those for CUDA.
 
-Exit code 1: more than 2.5 x the loop alone, or less than 12 x faster than ONNX's runner under pytest.
+The processor time of all processes is told, too: unlike wall time it hardly depends on other load.
+
+Exit code 1: more than 1.8 x the loop alone for the command, more than 2.1 x for pytest, or pytest less than
+12 x faster than ONNX's runner under pytest.
 """
 
 import argparse
@@ -25,7 +28,7 @@ import tempfile
 from pathlib import Path
 from statistics import median
 
-from processes import PLUGIN, bare, heading, progress, row, targets, timed, verdict
+from processes import PLUGIN, Timed, bare, heading, progress, row, targets, timed, verdict
 
 MATRIX = """
 schema = 1
@@ -45,8 +48,15 @@ if __name__ == "__main__":
     unittest.main()
 """
 PYTEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+WAYS: dict[str, tuple[str, ...]] = {
+    "run": (sys.executable, "-m", "harness", "run"),
+    "pytest": (*PYTEST, *PLUGIN),
+}
+"""How the harness is started, before the matrix."""
+MORE = {"run": ("--out", "run", "--no-report"), "pytest": ("--ep-out", "run")}
+"""Arguments behind the matrix."""
 FAILURES = 1  # exit code of pytest and of unittest
-MOST_TIMES_BARE = 2.5
+MOST_TIMES_BARE = {"run": 1.8, "pytest": 2.1}
 LEAST_TIMES_FASTER = 12
 
 
@@ -62,37 +72,44 @@ def main() -> int:
         matrix.write_text(MATRIX, encoding="utf-8")
         runner = Path(folder) / "runner.py"
         runner.write_text(RUNNER, encoding="utf-8")
-        through_pytest(matrix)  # fills the caches
+        for way in WAYS:
+            through(way, matrix)  # fills the caches
         bare(targets()["cpu"], hold=False)  # and those of Python
-        harness, loops = [], []
+        ours: dict[str, list[Timed]] = {way: [] for way in WAYS}
+        loops = []
         for _ in range(arguments.rounds):
-            harness.append(through_pytest(matrix))
+            for way, times in ours.items():
+                times.append(through(way, matrix))
             if arguments.only != "onnx":
                 loops.append(bare(targets()["cpu"], hold=False))
                 progress(f"bare {loops[-1]}")
-        heading("CPU provider", "median", "fastest", "slowest", "harness against it")
-        show("harness under pytest, whole process", harness, harness)
+        harness = [one.seconds for one in ours["pytest"]]
+        heading("CPU provider", "median", "fastest", "slowest", "processor", "pytest against it")
+        for way, times in ours.items():
+            used_s = [one.processor_s for one in times]
+            show(f"harness by {way}, whole process", [one.seconds for one in times], harness, used_s)
         if loops:
             show("bare loop, alone", [loop.loop_s for loop in loops], harness)
-            show("bare loop, whole process", [loop.process_s for loop in loops], harness)
+            used_s = [loop.processor_s for loop in loops]
+            show("bare loop, whole process", [loop.process_s for loop in loops], harness, used_s)
         ways = {} if arguments.only == "bare" else onnx_runner(runner, arguments.onnx_rounds)
         for way, times in ways.items():
             show(f"ONNX's runner, {way}, whole process", times, harness)
     met = True
-    if loops:
-        ratio = median(harness) / median(loop.loop_s for loop in loops)
-        met &= verdict("times the bare loop alone", ratio, MOST_TIMES_BARE)
+    for way, times in ours.items() if loops else ():
+        ratio = median(one.seconds for one in times) / median(loop.loop_s for loop in loops)
+        met &= verdict(f"{way}: times the bare loop alone", ratio, MOST_TIMES_BARE[way])
     if ways:
         ratio = median(ways["pytest"]) / median(harness)
         met &= verdict("times faster than ONNX's runner", ratio, LEAST_TIMES_FASTER, at_least=True)
     return 0 if met else 1
 
 
-def through_pytest(matrix: Path) -> float:
-    """Seconds of the harness."""
-    process = timed([*PYTEST, *PLUGIN, matrix, "--ep-out", "run"])
-    progress(f"harness {process.seconds:.2f} s: {process.printed.strip().splitlines()[-1]}")
-    return process.seconds
+def through(way: str, matrix: Path) -> Timed:
+    """Run the matrix by the command or under pytest."""
+    process = timed([*WAYS[way], matrix, *MORE[way]])
+    progress(f"harness by {way} {process.seconds:.2f} s: {process.printed.strip().splitlines()[-1]}")
+    return process
 
 
 def onnx_runner(runner: Path, rounds: int) -> dict[str, list[float]]:
@@ -113,10 +130,12 @@ def onnx_runner(runner: Path, rounds: int) -> dict[str, list[float]]:
     return took_s
 
 
-def show(what: str, times: list[float], harness: list[float]) -> None:
-    """Print a row: seconds, and how many times as long the harness takes."""
+def show(what: str, times: list[float], harness: list[float], used_s: list[float] | None = None) -> None:
+    """Print a row: seconds, processor seconds, and how many times as long the harness takes under pytest."""
     ratio = median(harness) / median(times)
-    row(what, *(f"{figure:.2f} s" for figure in (median(times), min(times), max(times))), f"{ratio:.2f} x")
+    processor = "" if used_s is None else f"{median(used_s):.2f} s"
+    seconds = (f"{figure:.2f} s" for figure in (median(times), min(times), max(times)))
+    row(what, *seconds, processor, f"{ratio:.2f} x")
 
 
 if __name__ == "__main__":

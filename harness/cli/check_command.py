@@ -11,6 +11,7 @@ from harness.cli.shared_options import (
     native_stack,
     with_report,
 )
+from harness.core.collector import without_collector
 
 
 def _declare(options: Options) -> RunCommand:
@@ -48,7 +49,8 @@ def _declare(options: Options) -> RunCommand:
             from harness.engine.prestarted import prestart_here
 
             prestart_here()  # before the rest of the package is imported
-        from harness.cli.check import check
+        with without_collector():
+            from harness.cli.check import check
 
         return check(
             what=given[what],

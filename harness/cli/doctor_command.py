@@ -5,6 +5,7 @@ from pathlib import Path
 from harness.cli.command_type import Command
 from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import ONE_ARRAY, as_json, plugins
+from harness.core.collector import without_collector
 
 
 def _declare(options: Options) -> RunCommand:
@@ -17,7 +18,8 @@ def _declare(options: Options) -> RunCommand:
         from harness.engine.prestarted import prestart_here
 
         prestart_here()  # before the rest of the package is imported
-        from harness.cli.doctor import doctor
+        with without_collector():
+            from harness.cli.doctor import doctor
 
         return doctor(given[matrix], plugins=given[tried], as_json=given[json])
 

@@ -6,6 +6,7 @@ from harness.cli.argument_values import duration_s
 from harness.cli.command_type import Command
 from harness.cli.options import GivenArguments, Options, RunCommand
 from harness.cli.shared_options import MATRIX, SelectionOptions, baselines, native_stack, with_report
+from harness.core.collector import without_collector
 
 
 def _declare(options: Options) -> RunCommand:
@@ -26,7 +27,8 @@ def _declare(options: Options) -> RunCommand:
         from harness.engine.prestarted import prestart
 
         prestart(given[matrix])  # before the rest of the package is imported
-        from harness.cli.run import run as run_matrix
+        with without_collector():
+            from harness.cli.run import run as run_matrix
 
         return run_matrix(
             given[matrix],

@@ -10,7 +10,7 @@ def without_collector() -> Iterator[None]:
     """Pause the collector.
 
     Records and views have no cycles; visiting a million objects again and again takes a third of the time of
-    a report of 100,000 cells.
+    a report of 100,000 cells. Modules have no garbage either; it takes a seventh of the time of their import.
     """
     was_on = gc.isenabled()
     gc.disable()

@@ -72,7 +72,10 @@ def judged_again(record: Record, policy: Policy) -> Record:
 
 
 def _first(judging: Judging) -> Ruling:
-    return next(found for each in RULES if (found := each(judging)) is not None)
+    for each in RULES:  # a loop: a generator would cost as much as the rules
+        if (found := each(judging)) is not None:
+            return found
+    raise LookupError("the last rule applies to every cell")
 
 
 def _other_rows(facts: Facts, policy: Policy) -> tuple[OutputMetrics, ...]:

@@ -1,6 +1,7 @@
 """The facts of one cell, before it is judged; a record publishes all of them."""
 
 import functools
+import operator
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -262,8 +263,12 @@ COMPUTES_IN = ("precision", "converted", "own_precision", "finest", "delivers", 
 
 def shared(value: msgspec.Struct, kind: type[msgspec.Struct]) -> dict[str, Any]:
     """Return the fields that a struct has of a struct it extends: ``Record(**shared(facts, Facts), ...)``."""
-    names = kind.__struct_fields__
-    return dict(zip(names, map(functools.partial(getattr, value), names), strict=True))
+    return dict(zip(kind.__struct_fields__, _all_fields(kind)(value), strict=True))
+
+
+@functools.cache
+def _all_fields(kind: type[msgspec.Struct]) -> "operator.attrgetter[tuple[Any, ...]]":
+    return operator.attrgetter(*kind.__struct_fields__)
 
 
 def facts_for_other_inputs(facts: Facts) -> Facts:

@@ -11,7 +11,6 @@ package and without pickle:
 * an empty optional: ``None``.
 """
 
-import math
 import mmap
 import sys
 from collections.abc import Iterable, Iterator
@@ -226,6 +225,8 @@ def leaves_of(values: Iterable[tuple[str, Value]]) -> Iterator[tuple[str, Tensor
 
 def value_bytes(value: Value) -> int:
     """Return the bytes of memory that a value's elements take; an estimate for strings."""
+    if isinstance(value, Tensor) and value.dtype != STRING:  # nearly always
+        return value.array.nbytes
     total = 0
     for _, part in leaves("", value):
         if part is not None:
@@ -257,12 +258,15 @@ def _elements(shape: tuple[int, ...]) -> int:
     """Return how many elements a shape has; ValueError if no array can have it."""
     if len(shape) > _MOST_DIMENSIONS:
         raise ValueError(f"a shape of {len(shape)} dimensions; numpy allows {_MOST_DIMENSIONS}")
-    if any(type(extent) is not int or not 0 <= extent <= sys.maxsize for extent in shape):
-        raise ValueError(f"{list(shape)} is not a shape")
+    counted = 1  # one loop without a generator: this is done several times for each cell
+    for extent in shape:
+        if type(extent) is not int or not 0 <= extent <= sys.maxsize:
+            raise ValueError(f"{list(shape)} is not a shape")
+        counted *= extent or 1
     # numpy refuses extents whose product it cannot count in bytes, even if one of them is 0.
-    if math.prod(max(1, extent) for extent in shape) > _MOST_ELEMENTS:
+    if counted > _MOST_ELEMENTS:
         raise ValueError(f"{list(shape)} is too large for a shape")
-    return math.prod(shape)
+    return 0 if 0 in shape else counted
 
 
 def _strings(items: list[str], shape: tuple[int, ...]) -> Array:

@@ -40,6 +40,9 @@ from harness.plan.plan import Plan
 NOT_MADE = Inapplicable("it has not been converted yet")
 """A model in a precision to which it has not been converted yet."""
 
+_MOST_WITH_DATA = 1 << 17
+"""Largest number of remembered models with test data: more than a run usually has."""
+
 _FIRST = "first"
 """The form of a model with the first attempt at its inputs."""
 
@@ -109,6 +112,8 @@ class Cases:
         self._refused: dict[tuple[str, str, str], dict[str, str]] = {}
         self._open: dict[tuple[str, str], Case] = {}
         """Suite and model -> the inputs that the CPU provider tries next."""
+        self._with_data: LruCache[tuple[str, str], tuple[str, str]] = LruCache(_MOST_WITH_DATA)
+        """Suite and model of those that have test data: no inputs are tried for them."""
 
     def of(self, question: Question) -> LoadedCase:
         """Return the model of a question; for a cell, that of its question ``ANSWER``."""
@@ -120,7 +125,8 @@ class Cases:
         It is the model as its suite has it, or the variant whose golden its component has.
         """
         sibling = self._suites[about.suite].siblings(about.model)
-        return msgspec.structs.replace(about.for_golden(AS_IS), model=sibling or about.model)
+        golden = about.for_golden(AS_IS)
+        return msgspec.structs.replace(golden, model=sibling) if sibling else golden
 
     def is_gone(self, question: Question) -> bool:
         """Return whether the model of a question has vanished from the cache; if so, it is made again."""
@@ -137,10 +143,15 @@ class Cases:
         while that question is not being asked, because the inputs may change.
         """
         key = (question.suite, question.model)
+        if self._with_data.get(key):  # asked three times for each cell
+            return True
         if self.files.changed(*key) is not None:
             self._open.pop(key, None)  # all attempts are finished
         plain = Question(suite=question.suite, model=question.model)
-        self.of(plain)
+        case = self.of(plain)
+        if isinstance(case, Case) and case.recipe is None:
+            self._with_data.put(key, key, 0)
+            return True
         tried = self._open.get(key)
         if tried is not None and self._references.find(plain, tried) is not None:
             del self._open[key]
@@ -161,8 +172,10 @@ class Cases:
 
     def is_made(self, question: Question) -> bool:
         """Return whether a model has been converted to the precision of a question, or can never be."""
+        if question.precision == AS_IS:
+            return True
         made = _Form(question.suite, question.model, question.precision, draw=question.draw)
-        if question.precision == AS_IS or self._find(made) is not NOT_MADE:
+        if self._find(made) is not NOT_MADE:
             return True
         self._kept.drop(made)
         return False

@@ -73,6 +73,24 @@ def device_of(target: Target, cell: Cell) -> str | None:
     return " ".join([hardware, *(f"{key}={value}" for key, value in sorted(chosen.items())), where])
 
 
+def uses_processor(target: Target, cell: Cell) -> bool:
+    """Return whether a cell's session certainly computes on the processor of this machine.
+
+    Two processes may do so at once. A target with a lock of its own or a limit of memory has other limits
+    than processors, and so has one whose agent is no Python of this machine.
+    """
+    runtime = target.runtime
+    known = find_provider(target.provider[0])
+    return (
+        known is not None
+        and known.hardware == "cpu"
+        and device_of(target, cell) is None
+        and target.device_lock is None
+        and target.memory_limit_mb is None
+        and not (runtime.is_elsewhere or runtime.agent or runtime.node or runtime.browser)
+    )
+
+
 def here(environment: Mapping[str, str]) -> str:
     """Return a name for this machine's devices, or for those that our Slurm job has."""
     job = environment.get(JOB)

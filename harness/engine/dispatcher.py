@@ -91,6 +91,8 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
         return settled
 
     def _start_workers(self, queue: TaskQueue) -> None:
+        if queue.automatic and queue.alive and self._others_wait(queue):
+            return
         try:
             self.pool.start_workers(queue)
         except InstallError as error:
@@ -98,6 +100,14 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
             self.on_unusable(queue, unbuilt, {})
         except (OSError, ValueError) as error:
             self.on_unusable(queue, Unavailable(cause=Cause.NOT_INSTALLED, reason=one_line(error)), {})
+
+    def _others_wait(self, queue: TaskQueue) -> bool:
+        """Return whether a second process of a queue would keep others from their first, or from answers."""
+        return self.queues.has_questions or any(
+            other.waiting and not other.alone and not other.alive
+            for other in self.queues.all
+            if other is not queue
+        )
 
     def _must_wait(self, queue: TaskQueue, worker: Worker) -> bool:
         """Return whether the first task cannot start: its data are unknown, or it has to run alone."""

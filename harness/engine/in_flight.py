@@ -38,6 +38,11 @@ class Pace:
         self._task_s = 0.0
         """Seconds that a task takes; 0 before the first has ended."""
 
+    @property
+    def task_s(self) -> float:
+        """Seconds that a task takes, on average of the latest ones; 0 before the first has ended."""
+        return self._task_s
+
     def add(self, task_s: float, *, ends_soon: bool = False) -> None:
         """Count a task of so many seconds, as the harness measured it.
 

@@ -94,14 +94,17 @@ class OpenQuestions(msgspec.Struct, eq=False):
 
     def _for_data(self, task: Task) -> Question | None:
         """Return the question to be answered before a cell's data are known; None for nearly all cells."""
-        about = task.about
         if not isinstance(task, CellTask):
             return None
+        about = task.about
         given = self.cases.given(about)
-        plain = msgspec.structs.replace(given, scenario=PLAIN)
-        made = msgspec.structs.replace(about, kind=QuestionKind.MADE, scenario=PLAIN)
-        for question in (plain, given, made):
-            self._raise_failure(question)
+        plain = given if given.scenario == PLAIN else msgspec.structs.replace(given, scenario=PLAIN)
+        made = about
+        if about.precision != AS_IS:
+            made = msgspec.structs.replace(about, kind=QuestionKind.MADE, scenario=PLAIN)
+        if self.failed:
+            for question in (plain, given, made):
+                self._raise_failure(question)
         if self._tries_inputs(plain):
             return plain
         # Shapes that the CPU provider refuses are left out, and a model that it refuses is not converted.
@@ -113,13 +116,13 @@ class OpenQuestions(msgspec.Struct, eq=False):
 
     def _tries_inputs(self, plain: Question) -> bool:
         """Return whether generated inputs have to be tried on the CPU provider, one attempt at a time."""
-        if plain in self.waiting:
+        if self.waiting and plain in self.waiting:
             return self.cases.tries(plain)
         return not self.cases.has_inputs(plain)
 
     def _is_answered(self, question: Question) -> bool:
         """Return whether the answer is known, or whether nothing can be asked."""
-        if question in self.failed:
+        if self.failed and question in self.failed:
             return True
         case = self.cases.of(question)
         return not isinstance(case, Case) or self.references.find(question, case) is not None

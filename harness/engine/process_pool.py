@@ -210,7 +210,9 @@ class ProcessPool:
 
     def _wants_worker(self, queue: TaskQueue) -> bool:
         alive = [worker for worker in self.serving(queue) if not worker.stopping]
-        return queue.wants_worker(len(alive), sum(not worker.ready for worker in alive))
+        queue.alive = len(alive)
+        task_s = min((worker.pace.task_s for worker in alive), default=0.0)
+        return queue.wants_worker(len(alive), sum(not worker.ready for worker in alive), task_s)
 
     def _add(self, process: AgentProcess, tensors: Tensors) -> Worker:
         worker = self.workers[self._started] = Worker(self._started, process, tensors)

@@ -7,7 +7,7 @@ import msgspec
 
 from harness.core.cell import Cell
 from harness.engine.configuration import Configuration, configuration, cpu_configuration
-from harness.engine.device import device_of, devices_at
+from harness.engine.device import device_of, devices_at, uses_processor
 from harness.engine.effects import Effects
 from harness.engine.launch import is_local
 from harness.engine.outcome import Rejected, Unavailable
@@ -25,6 +25,13 @@ CHECK_TIMEOUTS = Timeouts(create=20.0, run=20.0)
 START_ATTEMPTS = 2
 """Number of processes in a row that may die before they are ready: one kill from outside proves nothing."""
 
+SECOND_FROM_S = 1.0
+"""Seconds of waiting work from which a second process starts on the processor, if the matrix does not set
+``workers``. Its start takes 0.2 s of a processor."""
+
+SECOND_FROM_TASKS = 32
+"""Number of waiting tasks from which it starts: a few may end with the first process as early."""
+
 RESTART_MS = 1000.0
 """The additional cost of a cell that ends its process: another one starts in 0.3 s to 2 s."""
 
@@ -38,6 +45,8 @@ class TaskQueue(msgspec.Struct, eq=False):
         is_reference: Whether the CPU provider answers questions here; such a queue comes first.
         device: The device that its sessions occupy; None if processes may share it freely.
         alone: Whether the target runs alone.
+        automatic: Whether a second process is left to the harness, for the matrix does not set ``workers``.
+        alive: Processes that serve it, at the latest look.
         width: Largest number of processes at once.
         expected_ms: Duration of its tasks in an earlier run; tasks with an unknown duration count as 0.
         failed_starts: Processes in a row that ended before they were ready.
@@ -59,6 +68,8 @@ class TaskQueue(msgspec.Struct, eq=False):
     device: str | None = None
     alone: bool = False
     renew_after: RenewAfter = RenewAfter()
+    automatic: bool = False
+    alive: int = 0
     width: int = 0
     tasks: deque[Task] = msgspec.field(default_factory=deque)
     expected_ms: float = 0.0
@@ -80,18 +91,22 @@ class TaskQueue(msgspec.Struct, eq=False):
         """Whether its processes run on this machine."""
         return is_local(self.configuration.runtime)
 
-    def wants_worker(self, alive: int, starting: int) -> bool:
+    def wants_worker(self, alive: int, starting: int, task_s: float = 0.0) -> bool:
         """Return whether another process would have work, beside those alive, some of which are starting.
 
         The first one starts alone: it shows whether the configuration can be used at all. Places start
-        together: each shows only whether it can be used itself.
+        together: each shows only whether it can be used itself. A task takes some ``task_s`` seconds.
         """
         return (
             self.verdict is None
             and alive < self.width
             and self.waiting > starting
             and (not alive or starting < alive or self.places is not None)
+            and (not alive or not self.automatic or self._has_much_left(task_s))
         )
+
+    def _has_much_left(self, task_s: float) -> bool:
+        return self.waiting >= SECOND_FROM_TASKS and self.waiting * task_s >= SECOND_FROM_S
 
     @property
     def waiting(self) -> int:
@@ -99,8 +114,13 @@ class TaskQueue(msgspec.Struct, eq=False):
         return len(self.tasks) + len(self.checks)
 
     @property
+    def takes_all(self) -> bool:
+        """Whether one process may hold all tasks: there is no other one that would lack them at the end."""
+        return self.places is None and self.alive <= 1
+
+    @property
     def share(self) -> int:
-        """Return how many tasks a process at a place may hold: half of its part of the waiting ones.
+        """Return how many tasks one of several processes may hold: half of its part of the waiting ones.
 
         So no process lacks work at the end while another one holds it.
         """
@@ -156,7 +176,7 @@ class Queues(msgspec.Struct, eq=False):
         if key not in self.by_key:
             config = cpu_configuration(target.runtime)
             places = self.fleet.of(config.runtime)
-            self._add(key, TaskQueue(name, config, target.timeouts_s, target.workers, places=places))
+            self._add(key, TaskQueue(name, config, target.timeouts_s, target.workers or 1, places=places))
         self.by_key[key].tasks.extend(
             QuestionTask(
                 about=Question(suite=suite, model=model, runtime=target.runtime, kind=kind), for_caller=True
@@ -208,15 +228,18 @@ class Queues(msgspec.Struct, eq=False):
     def _of_target(self, cell: Cell, config: Configuration, *, alone: bool = False) -> TaskQueue:
         target = self.plan.target(cell.target)
         places = self.fleet.of(config.runtime)
+        alone = alone or target.alone
+        automatic = target.workers is None and places is None and not alone and uses_processor(target, cell)
         return TaskQueue(
             target.name,
             config,
             target.timeouts_s,
-            target.workers,
+            2 if automatic else target.workers or 1,
+            automatic=automatic,
             device=device_of(target, cell) if places is None else None,
             places=places,
             devices={} if places is None else devices_at(target, cell, places.states),
-            alone=alone or target.alone,
+            alone=alone,
             renew_after=target.renew_after,
             is_small=self.is_small,
         )
@@ -237,11 +260,12 @@ class Queues(msgspec.Struct, eq=False):
 def _move_slow_tasks_first(queue: TaskQueue) -> None:
     """Sort the tasks of a queue.
 
-    Several workers end at about the same time if the longest cells do not come last. A single worker keeps
-    the plan's order, in which queues share the models that they read. But cells that end their process, or
-    take as long, come first while other queues need the processors that are free meanwhile.
+    Several workers end at about the same time if the longest cells do not come last. A single worker, or one
+    that may get a second one beside it, keeps the plan's order, in which queues share the models that they
+    read. But cells that end their process, or take as long, come first while other queues need the processors
+    that are free meanwhile.
     """
-    least_ms = 0.0 if queue.width > 1 else RESTART_MS
+    least_ms = 0.0 if queue.width > 1 and not queue.automatic else RESTART_MS
 
     def before(task: Task) -> float:
         return -task.expected_ms if task.expected_ms >= least_ms else 0.0

@@ -97,7 +97,7 @@ class References:
             return frozen_golden(case)
         if question.kind is QuestionKind.PLAYED:
             return self._played.get(case.digest)
-        known = self._others.get(_other(question, case))
+        known = self._others.get(_other(question, case)) if len(self._others) else None
         store = self._store(question) if known is None else None
         return known if store is None else self._load(store, case)
 

@@ -1,5 +1,6 @@
 """A worker: one agent process, the tasks in flight and their largest number, and the time limit."""
 
+import operator
 import os
 import time
 from collections import deque
@@ -38,6 +39,8 @@ LOOK_S = 5.0
 
 IDLE_S = 2.0
 """Seconds that a process without work keeps its slot on a device that others may wait for."""
+
+_nbytes = operator.attrgetter("nbytes")
 
 
 class Worker:
@@ -100,9 +103,10 @@ class Worker:
             and not self.stopping
             and not self.retiring
             and not self._is_full
-            and (self.place is None or (not self.place.reason and len(self.in_flight) < self.queue.share))
+            and not (self.place is not None and self.place.reason)
+            and (self.queue.takes_all or len(self.in_flight) < self.queue.share)
             and self._sessions + len(self.in_flight) < self.queue.renew_after.sessions
-            and sum(task.nbytes for task in self.in_flight) < BYTES_IN_FLIGHT
+            and sum(map(_nbytes, self.in_flight)) < BYTES_IN_FLIGHT
         )
 
     @property

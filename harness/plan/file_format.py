@@ -258,8 +258,12 @@ class TargetTable(msgspec.Struct, kw_only=True):
         Meta(description="Interchangeable machines or devices that share the cells."),
     ] = UNSET
     workers: Annotated[
-        int, Meta(ge=1, le=1024, description="Processes at once on this device, or on each of its places.")
-    ] = 1
+        Annotated[int, Meta(ge=1, le=1024)] | UnsetType,
+        Meta(
+            description="Processes at once on this device, or on each of its places; "
+            "without it one, or two on the processor if much work is left."
+        ),
+    ] = UNSET
     required: Annotated[bool, Meta(description="Whether `unavailable` fails the run.")] = False
     axes: Annotated[
         AxesTable, Meta(description="Axes of this target; they replace those of [axes] with the same name.")

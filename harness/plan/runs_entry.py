@@ -1,5 +1,6 @@
 """``[[latency]]`` and ``[[repeat]]`` entries: cells that run more often, for timing or comparison."""
 
+import functools
 import math
 from collections.abc import Iterator
 from typing import Annotated, Any, Generic, TypeVar
@@ -94,7 +95,12 @@ def has_repeat(cell: Cell) -> bool:
 
 def own_repeat(cell: Cell) -> RepeatSettings | None:
     """Return how a cell is repeated according to its own axes; None if they do not set it."""
-    own = {axis.removeprefix(REPEAT): int(value) for axis, value in cell.axes if axis.startswith(REPEAT)}
+    return _own_repeat(cell.axes)
+
+
+@functools.lru_cache(maxsize=1024)  # asked three times for each cell, and many have the same axes
+def _own_repeat(axes: tuple[tuple[str, str], ...]) -> RepeatSettings | None:
+    own = {axis.removeprefix(REPEAT): int(value) for axis, value in axes if axis.startswith(REPEAT)}
     if not own:
         return None
     return RepeatSettings(

@@ -114,6 +114,9 @@ class Scenarios(msgspec.Struct, frozen=True, kw_only=True):
 
         Settings among the axes of a cell override those of the matrix.
         """
-        settings = dict(msgspec.to_builtins(getattr(self, scenario, {})))
+        table = getattr(self, scenario, None)
+        if table is None:
+            return {}
+        settings = dict(msgspec.to_builtins(table))
         own = {axis.removeprefix(FIGURE): value for axis, value in axes if axis.startswith(FIGURE)}
         return settings | {key: int(value) for key, value in own.items() if key in settings}

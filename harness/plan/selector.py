@@ -143,6 +143,8 @@ class SelectorIndex:
 
     def matching(self, cell: Cell) -> int:
         """Return the selectors that match a cell, as a bit mask."""
+        if not self._count:
+            return 0
         return (
             self._by_target(cell.target) & self._by_axes(cell.axes) & self._by_model(cell.suite, cell.model)
         )

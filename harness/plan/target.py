@@ -94,7 +94,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     runtime: Runtime = Runtime()
     places: Places | None = None
-    workers: int = 1
+    workers: int | None = None
     required: bool = False
     axes: dict[str, tuple[str, ...]] = {}
     timeouts_s: Timeouts = Timeouts()
@@ -113,7 +113,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         device.
         """
         known = known_provider(self.provider)
-        if known is None or cell.axis("precision") not in {AXIS_DEFAULTS["precision"], *IN_MODEL}:
+        if known is None or not known.delivers:
+            return ()
+        if cell.axis("precision") not in {AXIS_DEFAULTS["precision"], *IN_MODEL}:
             return ()
         options = self.options_at(cell)
         numeric = {option.key for option in known.options if option.changes_numerics}

@@ -64,7 +64,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
             prestart(matrices[0])  # the processes start while the next line imports
 
-        from harness.pytest_plugin.conductor import register
+        from harness.core.collector import without_collector
+
+        with without_collector():
+            from harness.pytest_plugin.conductor import register
 
         register(config, matrices)
 

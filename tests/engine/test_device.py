@@ -18,7 +18,7 @@ from harness.corpus.cache import ENVIRONMENT, cache_root
 from harness.engine import worker
 from harness.engine.admission import Admission
 from harness.engine.configuration import cpu_configuration
-from harness.engine.device import NO_SLOT, Slot, Slots, device_of
+from harness.engine.device import NO_SLOT, Slot, Slots, device_of, uses_processor
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.prepare import prepare
@@ -83,6 +83,28 @@ def devices(provider: str, **settings: Any) -> list[str | None]:
 )
 def test_what_a_target_occupies(provider: str, settings: dict[str, Any], name: str | None) -> None:
     assert devices(provider, **settings) == [name]
+
+
+@pytest.mark.parametrize(
+    ("provider", "settings", "uses"),
+    [
+        (CPU, {}, True),
+        (CPU, {"runtime": {"python": "/opt/python"}}, True),
+        (CPU, {"runtime": {"ssh": "board"}}, False),
+        (CPU, {"runtime": {"agent": ["/opt/agent"]}}, False),
+        (CPU, {"runtime": {"node": "20", "packages": ["onnxruntime-node@1.30.0"]}}, False),
+        (CPU, {"memory_limit_mb": 4096}, False),
+        (CPU, {"device_lock": "board"}, False),
+        (CUDA, {}, False),
+        ("StrangeExecutionProvider", {"plugin": "p"}, False),
+    ],
+)
+def test_which_target_certainly_computes_on_the_processor(
+    provider: str, settings: dict[str, Any], *, uses: bool
+) -> None:
+    table = {"name": "t", "provider": provider, **settings}
+    plan = plan_of({"schema": 1, "models": {"folders": ["m"]}, "target": [table]})
+    assert {uses_processor(plan.target(cell.target), cell) for cell in plan.cells} == {uses}
 
 
 def test_an_axis_chooses_the_device_as_an_option_does() -> None:

@@ -153,3 +153,23 @@ def test_when_a_queue_wants_another_process(alive: int, starting: int, queued: i
     queue = TaskQueue("t", Configuration(runtime=Runtime()), Timeouts(), 3)
     queue.tasks.extend(QuestionTask(about=Question(suite="s", model="m")) for _ in range(queued))
     assert queue.wants_worker(alive, starting) is wants
+
+
+@pytest.mark.parametrize(
+    ("alive", "queued", "task_s", "wants"),
+    [
+        (0, 1, 0.0, True),
+        (1, 1000, 0.0, False),  # no task has ended yet
+        (1, 1000, 0.0005, False),
+        (1, 1000, 0.002, True),
+        (1, 31, 60.0, False),
+        (1, 32, 60.0, True),
+        (2, 1000, 60.0, False),
+    ],
+)
+def test_a_second_process_starts_by_itself_where_much_work_is_left(
+    alive: int, queued: int, task_s: float, *, wants: bool
+) -> None:
+    queue = TaskQueue("t", Configuration(runtime=Runtime()), Timeouts(), 2, automatic=True)
+    queue.tasks.extend(QuestionTask(about=Question(suite="s", model="m")) for _ in range(queued))
+    assert queue.wants_worker(alive, 0, task_s) is wants

@@ -94,7 +94,7 @@ def test_a_minimal_file_gets_every_default(tmp_path: Path) -> None:
         targets=(Target(name="cpu", provider=("CPUExecutionProvider",)),),
     )
     (target,) = matrix.targets
-    assert (target.workers, target.required, target.memory_limit_mb) == (1, False, None)
+    assert (target.workers, target.required, target.memory_limit_mb) == (None, False, None)
     assert target.timeouts_s == Timeouts(start=120, register=60, create=300, run=60, teardown=30)
 
 

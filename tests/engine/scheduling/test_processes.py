@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.core.verdict import Verdict
-from harness.engine import spares
+from harness.engine import queues, spares
 from harness.engine.events import Warned
 from tests.kit import wait_for
 
@@ -94,6 +94,26 @@ def test_a_spare_that_does_not_start_does_no_harm(
     assert not any(isinstance(event, Warned) for event in events)
     # The first, the unused spare one, and one in place of the crashed one.
     assert [worker.is_spare for worker in bench.launched] == [False, True, False]
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+def test_a_target_of_the_processor_gets_a_second_process_unless_workers_says_one(
+    bench: "Bench", monkeypatch: pytest.MonkeyPatch, workers: int | None
+) -> None:
+    monkeypatch.setattr(queues, "uses_processor", lambda *_: True)  # the fake's provider is CUDA
+    monkeypatch.setattr(queues, "SECOND_FROM_TASKS", 2)
+    monkeypatch.setattr(queues, "SECOND_FROM_S", 0.0)
+    bench.models("0_gate_in_run", *(f"{number}_m" for number in range(1, 10)))
+    given = {} if workers is None else {"workers": workers}
+    with bench.engine(bench.target("t", **given)) as engine:
+        bench.wait_at_gate("t")
+        if workers is None:
+            wait_for(lambda: len(bench.launched) == 2 and bench.launched[1].ready)
+        bench.open_gate("t")
+        events = list(engine.events())
+    assert bench.verdicts(events) == {PASS: 10}
+    pids = {record.process.pid for record in bench.records(events).values() if record.process}
+    assert len(pids) == (1 if workers else 2)
 
 
 def test_a_process_is_renewed_after_so_many_sessions(bench: "Bench") -> None:
