@@ -65,10 +65,16 @@ def many_submissions(
             id=key,
             statement=said,
             result=results[product % len(records) if late else None],
-            files={"statement.json": msgspec.json.encode(said)},
+            content=key,
+            names=("statement.json",),
         )
     newest = sorted(found.values(), key=lambda each: (each.statement.created, each.id), reverse=True)
-    return Gathered(entries=tuple(newest), refused=(), profiles={profile.label: profile})
+    return Gathered(
+        entries=tuple(newest),
+        refused=(),
+        profiles={profile.label: profile},
+        files=lambda entry: {"statement.json": msgspec.json.encode(entry.statement)},
+    )
 
 
 def _result(profile: Profile, records: list[Record], refused: int | None) -> ProfileResult:
