@@ -49,6 +49,7 @@ ANNEXES = {
     "made": "",
     "pack": "annex.advise",
     "publication": "annex.conformance",
+    "speed": "",
     "store": "",
     "trace": "annex.triage",
     "triage": "annex.made",
@@ -85,6 +86,9 @@ TABLE = {
     "annex.fuzz": floor(f"{BELOW_ENGINE} engine run", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.agent_check": floor(f"{BELOW_ENGINE} engine", VALUES | {"onnx", "filelock", "platformdirs"}),
     "annex.pack": floor(f"{BELOW_ENGINE} engine studies", VALUES | {"onnx", "filelock", "platformdirs"}),
+    "annex.speed": floor(
+        f"{BELOW_ENGINE} engine studies report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
+    ),
     "annex.advise": floor(
         f"{BELOW_ENGINE} engine studies report", VALUES | {"onnx", "filelock", "jinja2", "platformdirs"}
     ),

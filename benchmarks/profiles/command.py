@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.profiles.admit import admit, read_admissions
+from benchmarks.profiles.api_cases import api_cases
 from benchmarks.profiles.choose import candidates, cover, entries, limits_of
 from benchmarks.profiles.environments import compare_environments
 from benchmarks.profiles.finding import read_findings
@@ -24,7 +25,7 @@ from benchmarks.profiles.freeze import (
 from benchmarks.profiles.known import Known, read_known
 from benchmarks.profiles.measure import measure
 from benchmarks.profiles.page import page
-from benchmarks.profiles.plans import PLANS
+from benchmarks.profiles.plans import BY_FAULT, PLANS
 from benchmarks.profiles.quick import write_quick
 from benchmarks.profiles.records import Key, admitted, plain, read_records
 from harness.annex.conformance.profiles.profile import profiles_folder
@@ -33,6 +34,9 @@ from harness.core.scenario import PLAIN
 PAGE = Path("docs/reference/profiles.md")
 FINDINGS = "findings.jsonl"
 ADMISSIONS = "admissions.jsonl"
+
+API = "api@1"
+"""The profile whose cases no fault chooses."""
 
 
 def main() -> int:
@@ -108,14 +112,19 @@ def _known(arguments: argparse.Namespace) -> Known:
 def _select(arguments: argparse.Namespace) -> int:
     known = _known(arguments)
     limits = limits_of(known.corpus)
-    selection = {}
-    for label, plan in PLANS.items():
+    selection = {API: api_cases()}
+    for label, plan in BY_FAULT.items():
         found = candidates(known.admissible, plan, known.shown)
         chosen = cover(found, known.shown, limits, plan.kept)
         selection[label] = entries(label, chosen, found, known.ran)
         nbytes, seconds = sum(one.nbytes for one in chosen), sum(one.seconds for one in chosen)
         print(f"{label}: {len(selection[label])} cases, {nbytes} bytes, {seconds:.2f} s", flush=True)
     write_selection(selection)
+    return 0
+
+
+def _select_api(_: argparse.Namespace) -> int:
+    write_selection(read_selection() | {API: api_cases()})
     return 0
 
 
@@ -157,6 +166,8 @@ def _arguments() -> argparse.Namespace:
     one = commands.add_parser("freeze", help="write index and archive of the selected profiles")
     one.set_defaults(run=_freeze)
     one.add_argument("profiles", nargs="*", metavar="PROFILE", help="such as cnn@1; default: all")
+    one = commands.add_parser("select-api", help=f"choose the cases of {API}, which needs no measurement")
+    one.set_defaults(run=_select_api)
     one = commands.add_parser("quick", help="write the quick profile, of the cases of the others")
     one.set_defaults(run=_quick)
     one = commands.add_parser("environments", help="compare the verdicts of several Pythons")

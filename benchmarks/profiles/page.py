@@ -16,8 +16,8 @@ from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.freeze import name_of, read_refused
 from benchmarks.profiles.known import Known
 from benchmarks.profiles.page_corpus import corpus_of, dropped, refused_of, together
-from benchmarks.profiles.page_parts import details, planted, reached, real, share
-from benchmarks.profiles.plans import PLANS
+from benchmarks.profiles.page_parts import details, planted, reached, real, section, share
+from benchmarks.profiles.plans import BY_FAULT, PLANS
 from harness.annex.conformance.freeze import CaseCandidate
 from harness.annex.conformance.profiles.profile import load_profile, profiles_folder
 from harness.core.scenario import PLAIN
@@ -116,6 +116,9 @@ def page(selection: Selection, known: Known) -> str:
     for label, entries in frozen.items():
         if len(entries) != len(load_profile(label).cases):
             raise ValueError(f"{label}: the frozen profile is not that of the selection; freeze it first")
+    of_api = [section(load_profile(label)) for label in frozen if label not in BY_FAULT]
+    frozen = {label: entries for label, entries in frozen.items() if label in BY_FAULT}
+    for label, entries in frozen.items():
         chosen = [by_key[one.suite, one.model] for one in entries if one.scenario == PLAIN]
         found = candidates(known.admissible, PLANS[label], known.shown)
         rows.append(_row(label, entries, chosen))
@@ -132,6 +135,7 @@ def page(selection: Selection, known: Known) -> str:
         [
             HEAD, *rows, DETECTION, *detection, HALVES, *kinds, KINDS, together(frozen, known),
             corpus_of(known), RULES, *rules, dropped(known), refused_of(known), details(frozen, by_key),
+            *of_api,
         ]
     )  # fmt: skip
 

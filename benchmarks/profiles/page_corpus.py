@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from benchmarks.profiles.choose import candidates
 from benchmarks.profiles.known import Known
 from benchmarks.profiles.page_parts import planted, reached, real, share
-from benchmarks.profiles.plans import MOST_FEATURES, PLANS
+from benchmarks.profiles.plans import BY_FAULT, MOST_FEATURES
 from harness.annex.conformance.freeze import CaseCandidate
 from harness.core.scenario import PLAIN
 
@@ -41,7 +41,7 @@ def _missed(missed: Collection[str], known: Known) -> str:
     """Return why planted faults are missed."""
     possible = {
         fault
-        for plan in PLANS.values()
+        for plan in BY_FAULT.values()
         for one in candidates(known.admissible, plan, known.shown)
         for fault in known.shown[one.key]
     }

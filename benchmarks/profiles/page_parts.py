@@ -7,7 +7,7 @@ from benchmarks.profiles.choose import Shown
 from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.plans import PLANS, meaning_of, order_of
 from harness.annex.conformance.freeze import CaseCandidate
-from harness.annex.conformance.profiles.profile import CORE
+from harness.annex.conformance.profiles.profile import CORE, Profile, profiles_folder
 from harness.core.scenario import PLAIN
 
 ZOO = "zoo"
@@ -44,21 +44,31 @@ def details(frozen: Mapping[str, Sequence[CaseCandidate]], by_key: Mapping[tuple
     """Return a section for each profile."""
     parts = ["\n## The profiles\n"]
     for label, entries in frozen.items():
-        features = Counter(one.feature for one in entries)
-        parts.append(
-            f"\n### {label}\n\n{PLANS[label].about}\n\n| feature | cases | meaning |\n|---|---:|---|\n"
-        )
-        parts.append(f"| core | {features[CORE]} | what every provider places and computes |\n")
-        parts += [
-            f"| {name} | {features[name]} | {meaning_of(name)} |\n"
-            for name in sorted(features.keys() - {CORE}, key=order_of)
-        ]
+        parts += [_head(label), _features(Counter(one.feature for one in entries))]
         networks = sorted({one.model for one in entries if one.suite == ZOO})
         if networks:
             parts.append(f"\nWhole networks: {', '.join(f'`{one}`' for one in networks)}.\n")
         plain = [by_key[one.suite, one.model] for one in entries if one.scenario == PLAIN]
         parts.append(f"\nCases by operator: {_operators(plain)}.\n")
     return "".join(parts)
+
+
+def section(profile: Profile) -> str:
+    """Return the section of a profile whose cases no fault chooses; no table of the page has it."""
+    size = (profiles_folder() / f"{profile.label}.zip").stat().st_size / 1000
+    counts = Counter(one.feature for one in profile.cases)
+    tail = f"\n{len(profile.cases)} cases, an archive of {size:.0f} kB. No planted fault chooses them.\n"
+    return _head(profile.label) + _features(counts) + tail
+
+
+def _head(label: str) -> str:
+    return f"\n### {label}\n\n{PLANS[label].about}\n\n| feature | cases | meaning |\n|---|---:|---|\n"
+
+
+def _features(counts: Mapping[str, int]) -> str:
+    own = sorted(counts.keys() - {CORE}, key=order_of)
+    rows = [f"| {name} | {counts[name]} | {meaning_of(name)} |\n" for name in own]
+    return f"| core | {counts.get(CORE, 0)} | what every provider places and computes |\n" + "".join(rows)
 
 
 def _operators(chosen: Iterable[Finding]) -> str:

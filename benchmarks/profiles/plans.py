@@ -1,4 +1,4 @@
-"""The six profiles: what each is for, which operators are its subject, which cases it keeps in any event."""
+"""The profiles: what each is for, which operators are its subject, which cases it keeps in any event."""
 
 from collections.abc import Iterable
 
@@ -6,6 +6,7 @@ import msgspec
 
 from benchmarks.profiles.finding import Finding
 from harness.annex.conformance.profiles.profile import JOINT
+from harness.core.scenario import SCENARIOS as HOW
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,6 +21,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         latest: The latest opset of a case.
         plain: Features that belong to the core of this profile.
         kept: Whole networks, ``(suite, model)``, that are taken first.
+        by_fault: Whether faults choose its cases; ``api_cases`` chooses others.
     """
 
     title: str
@@ -29,6 +31,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     latest: int = 99
     plain: frozenset[str] = frozenset()
     kept: tuple[tuple[str, str], ...] = ()
+    by_fault: bool = True
 
 
 def _names(text: str) -> frozenset[str]:
@@ -125,8 +128,17 @@ PLANS: dict[str, Plan] = {
         own=WEB,
         kept=(("zoo", "mnist-small-op12"), ("zoo", "efficientnet-small-op17")),
     ),
+    "api@1": Plan(
+        title="What applications do besides create and run",
+        about="Few models in every scenario that a frozen case can play: each surface of onnxruntime's API "
+        "is a feature of its own. The core is one small network, created and run.",
+        by_fault=False,
+    ),
 }
 """Label -> plan, in the order of the page."""
+
+BY_FAULT = {label: plan for label, plan in PLANS.items() if plan.by_fault}
+"""The plans of profiles whose cases are chosen by the faults that they show."""
 
 FEATURES: dict[str, str] = {
     "float16": "float16 tensors",
@@ -156,6 +168,8 @@ FEATURES: dict[str, str] = {
     "ep_context": "a compiled model is written, and loaded by a fresh process",
 }
 """Extended features with their meaning, in the order of pages."""
+
+FEATURES |= {name: one.meaning for name, one in HOW.items() if name not in FEATURES}
 
 SCENARIOS = {"dynamic_shapes": "symbolic_shapes", "io_binding": "", "ep_context": ""}
 """Features that are scenarios -> the feature of the cases that play it; empty for core cases."""

@@ -24,7 +24,7 @@ from harness.core.trace import trace_schema
 from harness.operators.reference import reference as operators
 from harness.plan.baseline_file import baseline_schema
 from harness.plan.file_format import matrix_schema
-from harness.report.schemas import diff_schema, report_schema
+from harness.report.schemas import diff_schema, report_schema, speed_schema
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 _FIRST_VIEW = "### `records`\n"
@@ -54,6 +54,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "publication.schema.json": _schema(data_schema),
     "query.md": _query,
     "report.schema.json": _schema(report_schema),
+    "speed.schema.json": _schema(speed_schema),
     "statement.schema.json": _schema(statement_schema),
     "trace.schema.json": _schema(trace_schema),
     "variants.md": variants,

@@ -47,6 +47,7 @@ FIELDS = {
     *("model", "data_sets", "graph_optimization", "execution_mode", "scenario", "scenario_settings", "other"),
     "generate",
     *("repeat", "latency", "intra_op_threads", "entries", "make", "evaluate", "form", "fixed", "package"),
+    "stages",
     *("folder", "trouble"),  # the inbox adds these
 }
 """The fields that a job may have."""

@@ -54,6 +54,8 @@ class JobRun:
         """The session that is judged; the agent closes it after the result."""
         self.runner: Any = None
         """The ``Runner`` of that session."""
+        self.create_processor_ms = 0.0
+        """Milliseconds of all processors in which that session was made."""
         self.run_ms = 0.0
         """Milliseconds of the latest run."""
         self.stopwatch: Any = None
@@ -81,9 +83,10 @@ class JobRun:
 
     def create(self) -> None:
         """Create the session that is judged."""
-        started = time.perf_counter()
+        started, processor_s = time.perf_counter(), time.process_time()
         self.judge(self.open(self.profile))
         self.result["timings_ms"]["create"] = elapsed_ms(started)
+        self.create_processor_ms = round((time.process_time() - processor_s) * 1000, 4)
         if self.manners is not None:
             self.manners.look("create", cheap=True)
         self.result["providers"] = sendable(self.session.get_providers())

@@ -44,6 +44,20 @@ Slurm 22.05 does not always pass on what a task writes in its last moment: of so
 
 STDIN, STDOUT, STDERR = 0, 1, 2
 
+WINDOWS_ENDS = {
+    0xC0000005: "access violation",
+    0xC0000017: "no memory",
+    0xC000001D: "illegal instruction",
+    0xC0000094: "integer division by zero",
+    0xC00000FD: "stack overflow",
+    0xC0000135: "a library is missing",
+    0xC000013A: "Ctrl-C",
+    0xC0000374: "heap corruption",
+    0xC0000409: "fail-fast, as by abort",
+    0xE06D7363: "C++ exception",
+}
+"""Exit code of a process of Windows -> what it means."""
+
 
 def launch_and_report(
     marker: str, env: dict[str, str], arguments: list[str], parent: str, beat_s: float = 0.0
@@ -158,5 +172,6 @@ def exit_cause(code: int) -> str:
         except ValueError:
             return f"signal {-code}"
     if code > 0xFF:  # noqa: PLR2004 - beyond what a POSIX exit status can hold
-        return f"0x{code & 0xFFFFFFFF:08X}"
+        status = code & 0xFFFFFFFF
+        return ": ".join(filter(None, (f"0x{status:08X}", WINDOWS_ENDS.get(status, ""))))
     return f"exit code {code}"

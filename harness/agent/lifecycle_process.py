@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
 import time
 from typing import Any
@@ -26,7 +27,7 @@ from harness.agent.wire import to_feed
 SERVE_LIFECYCLE = "from harness.agent.lifecycle_process import serve_lifecycle; serve_lifecycle()"
 """What this process runs."""
 
-ORDERS = ("in_rounds", "left_registered", "registered_twice", "unregistered_in_use")
+ORDERS = ("in_rounds", "left_registered", "registered_twice", "two_libraries", "unregistered_in_use")
 """The orders of the steps; in the last one the application breaks onnxruntime's rules."""
 
 
@@ -101,6 +102,25 @@ class _Life:
         else:
             self.pipe.send(("told", "second_registration", "accepted"))
         self.open_and_run()
+        self.close()
+        self.unregister()
+
+    def two_libraries(self, _: int) -> None:
+        """Register a copy of the library under another name, and unregister it while a session is open."""
+        self.register()
+        self.step("register a copy")
+        name = "%s-copy" % self.target.registered
+        copy = shutil.copy(self.library, self.config["tensor_folders"][0])
+        try:
+            self.ort.register_execution_provider_library(name, copy)
+        except Exception as error:  # noqa: BLE001 - a library may have to be the only one of its kind
+            self.pipe.send(("told", "second_library", "refused: %s" % clean(error)))
+            return
+        self.pipe.send(("told", "second_library", "accepted"))
+        self.open_and_run()
+        self.step("unregister the copy")
+        self.ort.unregister_execution_provider_library(name)
+        self.run()
         self.close()
         self.unregister()
 

@@ -21,8 +21,10 @@ NodeGroups = list[tuple[str, list[tuple[str, str]]]]
 """Provider and ``(name, operator type)`` of the nodes of each group."""
 
 
-def placement(job_run: JobRun) -> dict[str, Any]:
+def placement(job_run: JobRun, *, all_named: bool = False) -> dict[str, Any]:
     """Count the nodes on the chain's providers and on the CPU.
+
+    Nodes are named if some are on both sides, or ``all_named``.
 
     The assignment record comes first. If it is absent (before 1.24), leaves nodes out (1.24) or is empty
     (nothing left to run, or an ORT-format model), a profile decides: the judged session's own, or that of
@@ -61,7 +63,8 @@ def placement(job_run: JobRun) -> dict[str, Any]:
         "partitions": sum(provider.lower() in own for provider, _ in groups),
         "source": source,
     }
-    if named[True] and named[False] and len(named[True]) + len(named[False]) <= _MOST_NAMED:
+    both = all_named or (named[True] and named[False])
+    if both and len(named[True]) + len(named[False]) <= _MOST_NAMED:
         placed["ep_named"], placed["cpu_named"] = named[True], named[False]
     if len(others) > 1:
         placed["chain_ops"] = each

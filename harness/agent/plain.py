@@ -48,6 +48,10 @@ def run_data_sets(job_run: JobRun) -> None:
         repeat(job_run, first)
     if job_run.stopwatch is not None:
         job_run.stopwatch.time_plain(job_run)
+        if job_run.stopwatch.settings.get("nodes"):
+            from harness.agent.profiled_runs import node_times
+
+            result["node_times"] = node_times(job_run, job_run.stopwatch.settings, first_feeds)
 
 
 def _run_others(job_run: JobRun, feeds: dict[str, Any]) -> None:
@@ -63,10 +67,10 @@ def _run_others(job_run: JobRun, feeds: dict[str, Any]) -> None:
         job_run.result["other_error"] = "%s: %s" % (clean(type(error).__name__), clean(error))
 
 
-def conclude(job_run: JobRun) -> None:
-    """Report the session's providers, and which of them ran each node."""
+def conclude(job_run: JobRun, placed: dict[str, Any] | None = None) -> None:
+    """Report the session's providers, and which of them ran each node, unless that is known: ``placed``."""
     job_run.result["providers_after"] = sendable(job_run.session.get_providers())
-    job_run.result["placement"] = sendable(placement(job_run))
+    job_run.result["placement"] = sendable(placement(job_run) if placed is None else placed)
     found = device_proof(job_run.target, job_run.session)
     if found is not None:
         job_run.result["device"] = found

@@ -58,11 +58,25 @@ def describe_device(device: Any) -> dict[str, Any]:
     }
 
 
-def device_matches(device: Any, device_filter: dict[str, str]) -> bool:
-    """Return whether the hardware's facts or the provider's metadata have every value of the filter."""
-    described = describe_device(device)
-    facts = {**described["metadata"], **described["device"]}
-    return all(facts.get(key, "").lower() == str(value).lower() for key, value in device_filter.items())
+_NUMBER = "number"
+"""The key of a device filter that is no fact: which of the devices that match otherwise, from 1."""
+
+
+def chosen_device(offered: list[Any], device_filter: dict[str, str]) -> list[Any]:
+    """Return the first of the offered devices that match, or the one of the filter's number; none if none is.
+
+    The hardware's facts or the provider's metadata have every value of the filter. Two devices of one kind
+    have equal facts, so a number has to tell them apart.
+    """
+    wanted = dict(device_filter)
+    number = str(wanted.pop(_NUMBER, 1))
+    found = []
+    for device in offered:
+        described = describe_device(device)
+        facts = {**described["metadata"], **described["device"]}
+        if all(facts.get(key, "").lower() == str(value).lower() for key, value in wanted.items()):
+            found.append(device)
+    return [device for at, device in enumerate(found, 1) if str(at) == number]
 
 
 def device_words(device: Any) -> str:

@@ -17,6 +17,13 @@ def profile_folder() -> str:
     return new_folder("profiles-")
 
 
+def read_profile(session: Any) -> list[dict[str, Any]]:
+    """Stop a session's profile and return its events."""
+    with open(session.end_profiling(), encoding="utf-8", errors="replace") as file:
+        events: list[dict[str, Any]] = json.load(file)
+    return events
+
+
 class SessionProfile:
     """The nodes that a session ran, from onnxruntime's profile; one profile at a time."""
 
@@ -31,8 +38,7 @@ class SessionProfile:
 
     def end(self, session: Any) -> None:
         """Stop the session's profile and read it."""
-        with open(session.end_profiling(), encoding="utf-8", errors="replace") as file:
-            events = json.load(file)
+        events = read_profile(session)
         executed: dict[str, tuple[str, list[tuple[str, str]]]] = {}
         for event in events:
             arguments = event.get("args") or {}

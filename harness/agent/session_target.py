@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from harness.agent.plugin_library import (
+    chosen_device,
     describe_device,
-    device_matches,
     device_words,
     own_memory,
     plugin_library,
@@ -101,7 +101,7 @@ class SessionTarget:
             raise UnavailableError("registration_failed", clean(error)) from error
         self.registered = name
         offered = [device for device in self.ort.get_ep_devices() if device.ep_name == name]
-        self.devices = [device for device in offered if device_matches(device, device_filter)][:1]
+        self.devices = chosen_device(offered, device_filter)
         self.fingerprint["devices"] = [describe_device(device) for device in offered]
         first = sorted(offered, key=lambda device: device not in self.devices)
         self.memories = [(device_words(device), own_memory(self.ort, device)) for device in first]

@@ -1,5 +1,6 @@
 #include "bytes.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,19 +19,13 @@ static void no_memory(size_t size) {
     abort();
 }
 
-static void *taken(size_t size) {
-    void *data = size > SIZE_MAX / 2 ? NULL : calloc(1, size ? size : 1);
-    if (!data) no_memory(size);
-    return data;
-}
-
 void *arena_take(Arena *arena, size_t size) {
     if (size > SIZE_MAX / 4) no_memory(size);
     size_t rounded = (size + ALIGN - 1) / ALIGN * ALIGN;
     Block *block = arena->blocks;
     if (!block || block->room - block->used < rounded) {
         size_t room = rounded > BLOCK / 4 ? rounded : BLOCK;
-        block = taken(sizeof(Block) + room);
+        if (!(block = calloc(1, sizeof(Block) + room))) no_memory(room);
         block->room = room;
         if (room > BLOCK && arena->blocks) { /* the block before goes on */
             block->next = arena->blocks->next;
@@ -96,16 +91,11 @@ void bytes_add(Bytes *bytes, const void *data, size_t size) {
 }
 
 void bytes_format(Bytes *bytes, const char *format, ...) {
-    char text[512];
     va_list list;
     va_start(list, format);
-    int size = vsnprintf(text, sizeof text, format, list);
+    int size = vsnprintf(NULL, 0, format, list);
     va_end(list);
     if (size < 0) return;
-    if ((size_t)size < sizeof text) {
-        bytes_add(bytes, text, (size_t)size);
-        return;
-    }
     char *at = more(bytes, (size_t)size + 1);
     va_start(list, format);
     vsnprintf(at, (size_t)size + 1, format, list);
@@ -143,30 +133,30 @@ uint32_t crc32_of(uint32_t crc, const void *data, size_t size) {
 
 static uint32_t turned(uint32_t value, int by) { return value >> by | value << (32 - by); }
 
+/* The first 32 bits behind the point of the cube roots of the first 64 primes, which SHA-256 adds. */
+static const uint32_t *cube_roots(void) {
+    static uint32_t bits[64];
+    for (unsigned number = 2, found = 0; !bits[63]; number++) {
+        unsigned factor = 2;
+        while (number % factor) factor++;
+        if (factor == number) bits[found++] = (uint32_t)ldexp(fmod(cbrt(number), 1), 32);
+    }
+    return bits;
+}
+
 static void sha256_block(Sha256 *sums, const uint8_t *block) {
-    static const uint32_t k[64] = {
-        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-        0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-        0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-        0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-        0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-        0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-        0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-        0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+    const uint32_t *k = cube_roots();
     uint32_t w[64], s[8];
     for (int t = 0; t < 16; t++)
-        w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 | (uint32_t)block[4 * t + 2] << 8 |
-               block[4 * t + 3];
+        w[t] = (uint32_t)block[4 * t] << 24 | (uint32_t)block[4 * t + 1] << 16 | (uint32_t)block[4 * t + 2] << 8 | block[4 * t + 3];
     for (int t = 16; t < 64; t++) {
         uint32_t a = w[t - 15], b = w[t - 2];
         w[t] = w[t - 16] + w[t - 7] + (turned(a, 7) ^ turned(a, 18) ^ a >> 3) + (turned(b, 17) ^ turned(b, 19) ^ b >> 10);
     }
     memcpy(s, sums->state, sizeof s);
     for (int t = 0; t < 64; t++) {
-        uint32_t one = s[7] + (turned(s[4], 6) ^ turned(s[4], 11) ^ turned(s[4], 25)) +
-                       ((s[4] & s[5]) ^ (~s[4] & s[6])) + k[t] + w[t];
-        uint32_t two = (turned(s[0], 2) ^ turned(s[0], 13) ^ turned(s[0], 22)) +
-                       ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
+        uint32_t one = s[7] + (turned(s[4], 6) ^ turned(s[4], 11) ^ turned(s[4], 25)) + ((s[4] & s[5]) ^ (~s[4] & s[6])) + k[t] + w[t];
+        uint32_t two = (turned(s[0], 2) ^ turned(s[0], 13) ^ turned(s[0], 22)) + ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
         memmove(s + 1, s, 7 * sizeof *s);
         s[4] += one;
         s[0] = one + two;
@@ -175,8 +165,7 @@ static void sha256_block(Sha256 *sums, const uint8_t *block) {
 }
 
 void sha256_begin(Sha256 *sums) {
-    static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                                      0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+    static const uint32_t start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
     memcpy(sums->state, start, sizeof start);
     sums->total = 0;
 }

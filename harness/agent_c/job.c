@@ -22,6 +22,8 @@ bool job_trouble(Job *job, Trouble *trouble) {
     return false;
 }
 
+bool job_good(Job *job, OrtStatus *status) { return !status || job_trouble(job, &(Trouble){.status = status}); }
+
 void job_enter(Job *job, const char *phase) {
     job->phase = phase;
     job->reported_ms = now_ms();
@@ -35,17 +37,13 @@ void job_further(Job *job) {
 /* --- a session --- */
 
 static bool take_names(Job *job) {
-    Trouble trouble = {0};
-    trouble.status = ORT(SessionGetOutputCount)(job->session, &job->outputs);
-    if (trouble.status) return job_trouble(job, &trouble);
+    if (!job_good(job, ORT(SessionGetOutputCount)(job->session, &job->outputs))) return false;
     job->names = arena_take(&job->arena, (job->outputs + 1) * sizeof(char *));
     for (size_t index = 0; index < job->outputs; index++) {
         char *name = NULL;
-        trouble.status = ORT(SessionGetOutputName)(job->session, index, ort_allocator, &name);
-        if (trouble.status) return job_trouble(job, &trouble);
+        if (!job_good(job, ORT(SessionGetOutputName)(job->session, index, ort_allocator, &name))) return false;
         job->names[index] = arena_text(&job->arena, name, strlen(name));
-        trouble.status = ORT(AllocatorFree)(ort_allocator, name);
-        if (trouble.status) return job_trouble(job, &trouble);
+        if (!job_good(job, ORT(AllocatorFree)(ort_allocator, name))) return false;
     }
     return true;
 }
@@ -68,6 +66,7 @@ void job_close(Job *job) {
 
 bool job_feeds(Job *job, const Json *data_set, Feeds *feeds) {
     Trouble trouble = {0};
+    if (!json_is(data_set, JSON_ARRAY)) return job_fail(job, "unfeedable", NULL, "a data set that is no array");
     *feeds = (Feeds){.count = data_set->size};
     feeds->names = arena_take(&job->arena, (data_set->size + 1) * sizeof(char *));
     feeds->values = arena_take(&job->arena, (data_set->size + 1) * sizeof(Value));
@@ -102,12 +101,38 @@ void job_release(OrtValue **held, size_t count) {
         if (held[index]) ORT(ReleaseValue)(held[index]);
 }
 
+typedef struct {
+    Job *job;
+    OrtStatus *status;
+    bool ended;
+} Flight;
+
+static void ORT_CALL land(void *landing, OrtValue **out, size_t count, OrtStatus *status) {
+    Flight *flight = landing;
+    (void)out, (void)count;
+    lock_take(flight->job->landing);
+    flight->status = status;
+    flight->ended = true;
+    lock_wake(flight->job->landing);
+    lock_give(flight->job->landing);
+}
+
+static OrtStatus *run_async(Job *job, const Feeds *feeds, const OrtValue *const *in, const char *const *names, size_t count, OrtValue **out) {
+    Flight flight = {.job = job};
+    OrtStatus *status = ORT(RunAsync)(job->session, NULL, feeds->names, in, feeds->count, names, count, out, land, &flight);
+    lock_take(job->landing);
+    while (!status && !flight.ended) lock_wait(job->landing);
+    lock_give(job->landing);
+    return status ? status : flight.status;
+}
+
 bool job_step(Job *job, const Feeds *feeds, OrtValue **in, const char *const *names, size_t count, OrtValue **out) {
-    Trouble trouble = {0};
+    const OrtValue *const *given = (const OrtValue *const *)in;
     double began = now_ms();
-    trouble.status = ORT(Run)(job->session, NULL, feeds->names, (const OrtValue *const *)in, feeds->count, names, count, out);
+    OrtStatus *status = job->landing ? run_async(job, feeds, given, names, count, out)
+                                     : ORT(Run)(job->session, NULL, feeds->names, given, feeds->count, names, count, out);
     job->run_ms = now_ms() - began;
-    return !trouble.status || job_trouble(job, &trouble);
+    return job_good(job, status);
 }
 
 bool job_collect(Job *job, Arena *arena, OrtValue **out, size_t count, Value **outputs) {
@@ -177,7 +202,9 @@ static bool play(Job *job) {
         return job_fail(job, "unfeedable", NULL, "this onnxruntime has no optimization level 'layout'");
     if (json_is(json_get(job->message, "model"), JSON_TEXT)) job->plan.model = json_text(json_get(job->message, "model"), "");
     else if (!model_fetch(job)) return false;
-    job->sets = json_get(job->message, "data_sets") ? json_get(job->message, "data_sets")->size : 0;
+    const Json *sets = json_get(job->message, "data_sets");
+    if (sets && !json_is(sets, JSON_ARRAY)) return job_fail(job, "unfeedable", NULL, "data sets that are no array");
+    job->sets = sets ? sets->size : 0;
     job->ran = arena_take(&job->arena, (job->sets + 1) * sizeof(Value *));
     if (*scenario) return scenario_play(job, scenario);
     job->is_profiled = !records_assignment() && !json_get(job->message, "latency"); /* a profile costs time */
@@ -198,25 +225,16 @@ static void put_values(Message *message, const Value *values, size_t count) {
     put(message, "]");
 }
 
-static void put_names(Message *message, const char *const *names, size_t count) {
-    put(message, "[");
-    for (size_t index = 0; index < count; index++) {
-        if (index) put(message, ",");
-        put_text(message, names[index]);
-    }
-    put(message, "]");
-}
-
-static void put_providers(Message *message) {
+static void put_providers(Message *message, const char *key) {
     const char *const *chain = NULL, *all[66];
     size_t count = target_chain(&chain);
     memcpy(all, chain, count * sizeof *chain);
     if (strcmp(chain[count - 1], CPU_PROVIDER)) all[count++] = CPU_PROVIDER; /* onnxruntime adds it */
-    put_names(message, all, count);
+    put_texts(message, key, all, count);
 }
 
 static void put_part(Message *message, const char *key, const Bytes *json) {
-    if (!json->size) return;
+    if (!json->size || json->at[json->size - 1] != '}') return; /* a scenario that failed may have begun its facts */
     put_format(message, ",\"%s\":", key);
     bytes_add(&message->json, json->at, json->size);
 }
@@ -232,24 +250,15 @@ static void send_result(Job *job) {
     if (job->create_ms >= 0) put_format(&message, "\"create\":%.4f", job->create_ms);
     if (job->first_run_ms >= 0) put_format(&message, ",\"first_run\":%.4f", job->first_run_ms);
     put(&message, "}");
-    if (job->error) {
-        put(&message, ",\"message\":");
-        put_text(&message, *job->error ? job->error : "no reason");
-    }
-    if (job->kind) {
-        put(&message, ",\"kind\":");
-        put_text(&message, job->kind);
-    }
+    if (job->error) put_then(&message, ",\"message\":", *job->error ? job->error : "no reason");
+    if (job->kind) put_then(&message, ",\"kind\":", job->kind);
     if (job->names) {
-        put(&message, ",\"names\":");
-        put_names(&message, job->names, job->outputs);
-        put(&message, ",\"providers\":");
-        put_providers(&message);
+        put_texts(&message, ",\"names\":", job->names, job->outputs);
+        put_providers(&message, ",\"providers\":");
     }
     put_part(&message, "scenario", &job->facts);
     if (!strcmp(job->status, "ok")) {
-        put(&message, ",\"providers_after\":");
-        put_providers(&message);
+        put_providers(&message, ",\"providers_after\":");
         put(&message, ",\"outputs\":[");
         for (size_t index = 0; index < job->sets_ran; index++) {
             if (index) put(&message, ",");
@@ -263,10 +272,7 @@ static void send_result(Job *job) {
         put(&message, ",\"placement\":");
         placement_put(&message, job);
     }
-    if (job->other_error) {
-        put(&message, ",\"other_error\":");
-        put_text(&message, job->other_error);
-    }
+    if (job->other_error) put_then(&message, ",\"other_error\":", job->other_error);
     put(&message, "}]");
     enum { MOST_JSON = 32 << 20, MOST_BINARY = 1 << 30 };
     if (message.json.size > MOST_JSON || message.binary_size > MOST_BINARY) {
@@ -290,10 +296,7 @@ static void finish(Job *job, double began, double processor) {
     if ((rss = resident_mib()) >= 0) put_format(&message, ",\"rss_mib\":%.2f", rss);
     if (thread_count() > 0) put_format(&message, ",\"threads\":%d", thread_count());
     if (descriptor_count() > 0) put_format(&message, ",\"descriptors\":%d", descriptor_count());
-    if (sick) {
-        put(&message, ",\"sick\":");
-        put_text(&message, sick);
-    }
+    if (sick) put_then(&message, ",\"sick\":", sick);
     put(&message, "}]");
     printed_take(NULL, false); /* what was printed belongs to no later model */
     stream_send(&message);

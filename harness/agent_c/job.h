@@ -10,6 +10,7 @@
 typedef struct Node Node;
 struct Node {
     const char *provider, *name, *op;
+    bool own; /* on a provider of the target */
     size_t group;
     Node *next;
 };
@@ -26,6 +27,7 @@ struct Job {
     const char *phase;
     double reported_ms, run_ms;
     bool is_profiled;
+    Lock *landing; /* of runs with RunAsync; NULL for Run */
 
     /* The result. */
     const char *status, *kind, *error;
@@ -51,6 +53,7 @@ void job_serve(Received *received);
 /* Steps, each false if the job has failed. */
 bool job_fail(Job *job, const char *status, const char *kind, const char *error);
 bool job_trouble(Job *job, Trouble *trouble);
+bool job_good(Job *job, OrtStatus *status); /* and release it */
 void job_enter(Job *job, const char *phase);
 void job_further(Job *job); /* report a further run, unless the latest report is recent */
 bool job_create(Job *job);
@@ -65,7 +68,40 @@ void job_release(OrtValue **held, size_t count);
 bool job_run_sets(Job *job);
 bool job_conclude(Job *job);
 
+/* Outputs of further runs beside those of the first one. */
+typedef struct {
+    const Value *first;
+    Value *furthest; /* NULL: all have the same bits */
+    double most, apart; /* the largest difference, and that of the furthest as a share of its largest value */
+    long runs, differing;
+    struct Digest *digests; /* of the outputs with other bits, and of the first ones */
+} Tally;
+
+void tally_report(Job *job, const Tally *tally, long sessions); /* of the first data set */
+bool tally_add(Job *job, Tally *tally, Arena *arena, Value *outputs); /* whether they are the furthest, and the arena is the job's */
+
+/* Results of a scenario beside those of a run alone, for each data set, and behind them for other inputs, if there are any. */
+typedef struct {
+    Feeds feeds;
+    Tally tally;
+} Seen;
+typedef struct {
+    Job *job;
+    size_t total; /* data sets, and the other inputs */
+    Seen *seen;
+    double wanders;   /* how far a second run alone is off */
+    const char *only; /* where the furthest result came about */
+} Watch;
+
+bool watch_begin(Watch *watch, Job *job); /* run all alone, in the job's session */
+bool watch_run(Watch *watch, size_t set, const char *where);
+void watch_look(Watch *watch, size_t set, Arena *arena, Value *outputs, const char *where);  /* and free the arena */
+bool watch_end(Watch *watch, const char *equal, const char *kind, const char *where); /* the rest of the facts, and of the job */
+
 bool scenario_play(Job *job, const char *name);
+bool interleaved(Job *job);
+bool concurrent(Job *job);
+bool async_runs(Job *job);
 bool repeat_runs(Job *job, const Feeds *feeds);
 bool time_runs(Job *job, const Feeds *feeds);
 bool place_nodes(Job *job);

@@ -1,8 +1,7 @@
 #include "json.h"
 
+#include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,33 +29,18 @@ static int hex4(Reader *reader) {
     int value = 0;
     if (reader->end - reader->at < 4) return -1;
     for (int index = 0; index < 4; index++) {
-        char digit = *reader->at++;
-        int one = digit >= '0' && digit <= '9'   ? digit - '0'
-                  : digit >= 'a' && digit <= 'f' ? digit - 'a' + 10
-                  : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10
-                                                 : -1;
-        if (one < 0) return -1;
-        value = value * 16 + one;
+        unsigned char digit = (unsigned char)*reader->at++;
+        if (!isxdigit(digit)) return -1;
+        value = value * 16 + (isdigit(digit) ? digit - '0' : tolower(digit) - 'a' + 10);
     }
     return value;
 }
 
 static char *encoded(char *to, uint32_t code) {
-    if (code < 0x80) {
-        *to++ = (char)code;
-    } else if (code < 0x800) {
-        *to++ = (char)(0xC0 | code >> 6);
-        *to++ = (char)(0x80 | (code & 63));
-    } else if (code < 0x10000) {
-        *to++ = (char)(0xE0 | code >> 12);
-        *to++ = (char)(0x80 | (code >> 6 & 63));
-        *to++ = (char)(0x80 | (code & 63));
-    } else {
-        *to++ = (char)(0xF0 | code >> 18);
-        *to++ = (char)(0x80 | (code >> 12 & 63));
-        *to++ = (char)(0x80 | (code >> 6 & 63));
-        *to++ = (char)(0x80 | (code & 63));
-    }
+    static const uint32_t lead[] = {0, 0xC0, 0xE0, 0xF0};
+    int more = (code >= 0x80) + (code >= 0x800) + (code >= 0x10000);
+    *to++ = (char)(lead[more] | code >> 6 * more);
+    while (more--) *to++ = (char)(0x80 | (code >> 6 * more & 63));
     return to;
 }
 
@@ -200,6 +184,8 @@ const Json *json_item(const Json *array, size_t index) {
     return item;
 }
 
+const Json *json_members(const Json *object) { return json_is(object, JSON_OBJECT) ? object->first : NULL; }
+
 const char *json_text(const Json *value, const char *otherwise) { return json_is(value, JSON_TEXT) ? value->text : otherwise; }
 
 int64_t json_integer(const Json *value, int64_t otherwise) {
@@ -211,15 +197,6 @@ double json_number(const Json *value, double otherwise) { return json_is(value, 
 bool json_is(const Json *value, JsonKind kind) { return value && value->kind == kind; }
 
 void put(Message *message, const char *plain) { bytes_add(&message->json, plain, strlen(plain)); }
-
-void put_format(Message *message, const char *format, ...) {
-    char text[256];
-    va_list list;
-    va_start(list, format);
-    int size = vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    if (size > 0 && (size_t)size < sizeof text) bytes_add(&message->json, text, (size_t)size);
-}
 
 void put_sized(Message *message, const char *text, size_t size) {
     Bytes clean = {0};
@@ -237,6 +214,18 @@ void put_sized(Message *message, const char *text, size_t size) {
 }
 
 void put_text(Message *message, const char *text) { put_sized(message, text ? text : "", text ? strlen(text) : 0); }
+
+void put_then(Message *message, const char *plain, const char *text) {
+    put(message, plain);
+    put_text(message, text);
+}
+
+void put_texts(Message *message, const char *plain, const char *const *texts, size_t count) {
+    put(message, plain);
+    put(message, "[");
+    for (size_t index = 0; index < count; index++) put_then(message, index ? "," : "", texts[index]);
+    put(message, "]");
+}
 
 void put_number(Message *message, double number) {
     if (!isfinite(number)) put(message, "null");

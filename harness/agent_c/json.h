@@ -25,6 +25,7 @@ Json *json_read(Arena *arena, const char *text, size_t size, const char *binary,
 
 const Json *json_get(const Json *object, const char *key); /* NULL if there is none */
 const Json *json_item(const Json *array, size_t index);
+const Json *json_members(const Json *object); /* the first; NULL also if it is no object: others have no keys */
 const char *json_text(const Json *value, const char *otherwise);
 int64_t json_integer(const Json *value, int64_t otherwise);
 double json_number(const Json *value, double otherwise);
@@ -42,8 +43,10 @@ typedef struct {
 } Message;
 
 void put(Message *message, const char *plain);
-void put_format(Message *message, const char *format, ...);
+#define put_format(message, ...) bytes_format(&(message)->json, __VA_ARGS__)
 void put_text(Message *message, const char *text);
+void put_then(Message *message, const char *plain, const char *text); /* something plain, then a text */
+void put_texts(Message *message, const char *plain, const char *const *texts, size_t count);
 void put_sized(Message *message, const char *text, size_t size);
 void put_number(Message *message, double number); /* what is not finite becomes null */
 void put_binary(Message *message, const void *data, size_t size);

@@ -11,9 +11,6 @@ static const char DECLINES[] =
     "\"form\":\"the optimized graph is read with the package onnx\",\"generate\":\"the ways to generate text are written for Python\","
     "\"scenario:generate\":\"the ways to generate text are written for Python\","
     "\"scenario:io_binding\":\"the C agent does not bind inputs and outputs yet\","
-    "\"scenario:concurrent\":\"the C agent runs one session at a time yet\","
-    "\"scenario:interleaved\":\"the C agent has one session open at a time yet\","
-    "\"scenario:async_runs\":\"the C agent waits for each run yet\","
     "\"scenario:ort_format\":\"the C agent writes no models yet\",\"scenario:ep_context\":\"the C agent writes no models yet\","
     "\"tensor_folders\":\"the C agent takes tensors inside messages\","
     "\"native_stack\":\"the C agent reads no native stacks\"}";
@@ -22,10 +19,8 @@ static void refuse(const Refusal *refusal, bool with_target) {
     Message message = {0};
     Bytes printed = {0};
     printed_take(&printed, true);
-    put(&message, refusal->option ? "[\"rejected\"," : "[\"unavailable\",");
-    put_text(&message, refusal->option ? refusal->option : refusal->cause);
-    put(&message, ",");
-    put_text(&message, refusal->reason);
+    put_then(&message, refusal->option ? "[\"rejected\"," : "[\"unavailable\",", refusal->option ? refusal->option : refusal->cause);
+    put_then(&message, ",", refusal->reason);
     put(&message, ",");
     put_sized(&message, printed.at ? printed.at : "", printed.size);
     put(&message, ",");
@@ -57,6 +52,8 @@ int main(int argc, char **argv) {
     int code = 0;
     Arena arena = {0};
     Refusal refusal = {0};
+    process_begin();
+    argv = arguments(&arena, &argc, argv);
     for (int index = 1; index < argc; index++) {
         if (!strcmp(argv[index], "--library") && index + 1 < argc) {
             asked = argv[++index];
@@ -65,7 +62,6 @@ int main(int argc, char **argv) {
         fprintf(stderr, "usage: %s [--library PATH-OF-ONNXRUNTIME]\n", argv[0]);
         return 2;
     }
-    die_with_parent();
     if (!stream_open(DECLINES, &code)) return code;
     if (!runtime_load(&arena, asked, &refusal)) {
         refuse(&refusal, false);

@@ -3,69 +3,52 @@
 #include "job.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PROGRESS_MS = 100, MOST_SAMPLES = 1000000 };
 
-typedef struct {
-    const Value *first;
-    size_t count;
-    long runs, differing;
-    double most, apart;
-    Value *furthest;
-    char (*digests)[65]; /* of the runs with other bits, and of the first */
-    size_t known;
-} Tally;
-
-static void note_digest(Tally *tally, const Value *outputs) {
+struct Digest {
     char hex[65];
-    values_digest(outputs, tally->count, hex);
-    for (size_t index = 0; index < tally->known; index++)
-        if (!memcmp(tally->digests[index], hex, sizeof hex)) return;
-    tally->digests = realloc(tally->digests, (tally->known + 1) * sizeof *tally->digests);
-    if (!tally->digests) abort();
-    memcpy(tally->digests[tally->known++], hex, sizeof hex);
+    struct Digest *next;
+};
+
+static void note_digest(Job *job, Tally *tally, const Value *outputs) {
+    struct Digest *made = arena_take(&job->arena, sizeof *made), *one = tally->digests;
+    values_digest(outputs, job->outputs, made->hex);
+    while (one && strcmp(one->hex, made->hex)) one = one->next;
+    made->next = tally->digests;
+    if (!one) tally->digests = made;
 }
 
-/* Compare one more run; return whether its outputs are kept. */
-static bool tally_add(Tally *tally, Value *outputs) {
+bool tally_add(Job *job, Tally *tally, Arena *arena, Value *outputs) {
     tally->runs++;
-    if (same_values(tally->first, outputs, tally->count)) return false;
-    if (!tally->differing++) note_digest(tally, tally->first);
-    note_digest(tally, outputs);
-    tally->most = fmax(tally->most, values_apart(tally->first, outputs, tally->count, false));
-    double apart = values_apart(tally->first, outputs, tally->count, true);
-    if (apart <= tally->apart) return false;
+    if (same_values(tally->first, outputs, job->outputs)) return false;
+    if (!tally->differing++) note_digest(job, tally, tally->first);
+    note_digest(job, tally, outputs);
+    tally->most = fmax(tally->most, values_apart(tally->first, outputs, job->outputs, false));
+    double apart = values_apart(tally->first, outputs, job->outputs, true);
+    if (tally->furthest && apart <= tally->apart) return false;
     tally->apart = apart;
     tally->furthest = outputs;
+    arena_join(&job->arena, arena);
     return true;
 }
 
-static bool run_again(Job *job, const Feeds *feeds, OrtValue **in, long runs, Tally *tally) {
-    OrtValue **out = arena_take(&job->arena, (job->outputs + 1) * sizeof *out);
-    for (long run = 0; run < runs; run++) {
-        Arena arena = {0};
-        Value *outputs = NULL;
-        job_further(job);
-        memset(out, 0, job->outputs * sizeof *out);
-        bool fine = job_step(job, feeds, in, job->names, job->outputs, out);
-        if (!fine) job_release(out, job->outputs);
-        fine = fine && job_collect(job, &arena, out, job->outputs, &outputs);
-        if (fine && tally_add(tally, outputs)) arena_join(&job->arena, &arena);
-        arena_free(&arena);
-        if (!fine) return false;
-    }
-    return true;
+void tally_report(Job *job, const Tally *tally, long sessions) {
+    size_t distinct = !tally->digests;
+    for (struct Digest *one = tally->digests; one; one = one->next) distinct++;
+    bytes_format(&job->repeats, "{\"runs\":%ld,\"sessions\":%ld,\"distinct\":%zu,\"differing\":%ld,\"max_abs\":", tally->runs / sessions, sessions,
+                 distinct, tally->differing);
+    bytes_format(&job->repeats, isfinite(tally->most) ? "%.17g}" : "null}", tally->most);
+    job->second = tally->furthest;
 }
 
 bool repeat_runs(Job *job, const Feeds *feeds) {
     const Json *settings = json_get(job->message, "repeat");
     long runs = (long)json_integer(json_get(settings, "runs"), 1), sessions = (long)json_integer(json_get(settings, "sessions"), 1);
-    Tally tally = {.first = job->ran[0], .count = job->outputs, .runs = 1, .apart = -1};
+    Tally tally = {.first = job->ran[0], .runs = 1};
     bool fine = true;
     for (long session = 0; fine && session < sessions; session++) {
-        OrtValue **in = NULL;
         if (session) {
             job_enter(job, "teardown");
             job_close(job);
@@ -73,18 +56,16 @@ bool repeat_runs(Job *job, const Feeds *feeds) {
             fine = job_create(job);
             if (fine) job_enter(job, "run");
         }
-        fine = fine && job_prepare(job, &job->arena, feeds, &in);
-        if (!fine) break;
-        fine = run_again(job, feeds, in, session ? runs : runs - 1, &tally);
-        job_release(in, feeds->count);
+        for (long run = !session; fine && run < runs; run++) {
+            Arena arena = {0};
+            Value *outputs = NULL;
+            job_further(job);
+            fine = job_run(job, &arena, feeds, job->names, job->outputs, &outputs);
+            if (fine) tally_add(job, &tally, &arena, outputs);
+            arena_free(&arena);
+        }
     }
-    if (fine) {
-        bytes_format(&job->repeats, "{\"runs\":%ld,\"sessions\":%ld,\"distinct\":%zu,\"differing\":%ld,\"max_abs\":", tally.runs / sessions,
-                     sessions, tally.known ? tally.known : 1, tally.differing);
-        bytes_format(&job->repeats, isfinite(tally.most) ? "%.17g}" : "null}", tally.most);
-        job->second = tally.furthest;
-    }
-    free(tally.digests);
+    if (fine) tally_report(job, &tally, sessions);
     return fine;
 }
 

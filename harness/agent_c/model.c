@@ -17,6 +17,7 @@ static bool is_inside(const Json *name) {
     for (const char *part = name->text; part;) {
         const char *end = strchr(part, '/');
         size_t size = end ? (size_t)(end - part) : strlen(part);
+        if (PATH_SEPARATOR[0] != '/' && size && strchr(". ", part[size - 1])) return false; /* it would be another name */
         if (!size || (size == 1 && part[0] == '.') || (size == 2 && !memcmp(part, "..", 2))) return false;
         part = end ? end + 1 : NULL;
     }

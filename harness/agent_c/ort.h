@@ -6,22 +6,10 @@
 
 #include "platform.h"
 
-typedef struct OrtStatus OrtStatus;
-typedef struct OrtEnv OrtEnv;
-typedef struct OrtSession OrtSession;
-typedef struct OrtSessionOptions OrtSessionOptions;
-typedef struct OrtValue OrtValue;
-typedef struct OrtMemoryInfo OrtMemoryInfo;
-typedef struct OrtAllocator OrtAllocator;
-typedef struct OrtRunOptions OrtRunOptions;
-typedef struct OrtTypeInfo OrtTypeInfo;
-typedef struct OrtTensorInfo OrtTensorInfo;
-typedef struct OrtEpDevice OrtEpDevice;
-typedef struct OrtHardwareDevice OrtHardwareDevice;
-typedef struct OrtKeyValuePairs OrtKeyValuePairs;
-typedef struct OrtSubgraph OrtSubgraph;
-typedef struct OrtAssignedNode OrtAssignedNode;
-typedef struct OrtProviderOptions OrtProviderOptions;
+#define OPAQUE(name) typedef struct name name
+OPAQUE(OrtStatus); OPAQUE(OrtEnv); OPAQUE(OrtSession); OPAQUE(OrtSessionOptions); OPAQUE(OrtValue); OPAQUE(OrtMemoryInfo);
+OPAQUE(OrtAllocator); OPAQUE(OrtRunOptions); OPAQUE(OrtTypeInfo); OPAQUE(OrtTensorInfo); OPAQUE(OrtEpDevice);
+OPAQUE(OrtHardwareDevice); OPAQUE(OrtKeyValuePairs); OPAQUE(OrtSubgraph); OPAQUE(OrtAssignedNode); OPAQUE(OrtProviderOptions);
 
 #if defined(_WIN32) && defined(__i386__)
 #define ORT_CALL __stdcall
@@ -50,8 +38,7 @@ PLACE(1, 0, int, GetErrorCode, const OrtStatus *);
 PLACE(2, 0, const char *, GetErrorMessage, const OrtStatus *);
 PLACE(3, 0, OrtStatus *, CreateEnv, int level, const char *name, OrtEnv **);
 PLACE(7, 0, OrtStatus *, CreateSession, const OrtEnv *, const OrtChar *path, const OrtSessionOptions *, OrtSession **);
-PLACE(8, 0, OrtStatus *, CreateSessionFromArray, const OrtEnv *, const void *, size_t, const OrtSessionOptions *,
-      OrtSession **);
+PLACE(8, 0, OrtStatus *, CreateSessionFromArray, const OrtEnv *, const void *, size_t, const OrtSessionOptions *, OrtSession **);
 PLACE(9, 0, OrtStatus *, Run, OrtSession *, const OrtRunOptions *, const char *const *, const OrtValue *const *, size_t,
       const char *const *, size_t, OrtValue **);
 PLACE(10, 0, OrtStatus *, CreateSessionOptions, OrtSessionOptions **);
@@ -67,13 +54,11 @@ PLACE(33, 0, OrtStatus *, SessionGetInputTypeInfo, const OrtSession *, size_t, O
 PLACE(36, 0, OrtStatus *, SessionGetInputName, const OrtSession *, size_t, OrtAllocator *, char **);
 PLACE(37, 0, OrtStatus *, SessionGetOutputName, const OrtSession *, size_t, OrtAllocator *, char **);
 PLACE(48, 0, OrtStatus *, CreateTensorAsOrtValue, OrtAllocator *, const int64_t *, size_t, int type, OrtValue **);
-PLACE(49, 0, OrtStatus *, CreateTensorWithDataAsOrtValue, const OrtMemoryInfo *, void *, size_t, const int64_t *, size_t,
-      int type, OrtValue **);
+PLACE(49, 0, OrtStatus *, CreateTensorWithDataAsOrtValue, const OrtMemoryInfo *, void *, size_t, const int64_t *, size_t, int type, OrtValue **);
 PLACE(51, 0, OrtStatus *, GetTensorMutableData, OrtValue *, void **);
 PLACE(53, 0, OrtStatus *, GetStringTensorDataLength, const OrtValue *, size_t *);
 PLACE(54, 0, OrtStatus *, GetStringTensorContent, const OrtValue *, void *, size_t, size_t *offsets, size_t count);
 PLACE(55, 0, OrtStatus *, CastTypeInfoToTensorInfo, const OrtTypeInfo *, const OrtTensorInfo **);
-PLACE(56, 0, OrtStatus *, GetOnnxTypeFromTypeInfo, const OrtTypeInfo *, int *);
 PLACE(60, 0, OrtStatus *, GetTensorElementType, const OrtTensorInfo *, int *);
 PLACE(61, 0, OrtStatus *, GetDimensionsCount, const OrtTensorInfo *, size_t *);
 PLACE(62, 0, OrtStatus *, GetDimensions, const OrtTensorInfo *, int64_t *, size_t);
@@ -104,9 +89,9 @@ PLACE(130, 0, OrtStatus *, AddSessionConfigEntry, OrtSessionOptions *, const cha
 PLACE(192, 0, OrtStatus *, HasValue, const OrtValue *, int *);
 PLACE(216, 0, OrtStatus *, SessionOptionsAppendExecutionProvider, OrtSessionOptions *, const char *name,
       const char *const *keys, const char *const *values, size_t);
-PLACE(250, 0, OrtStatus *, CastTypeInfoToOptionalTypeInfo, const OrtTypeInfo *, const OrtTypeInfo **);
-PLACE(251, 0, OrtStatus *, GetOptionalContainedTypeInfo, const OrtTypeInfo *, OrtTypeInfo **);
 PLACE(252, 0, OrtStatus *, GetResizedStringTensorElementBuffer, OrtValue *, size_t index, size_t size, char **);
+PLACE(260, 0, OrtStatus *, RunAsync, OrtSession *, const OrtRunOptions *, const char *const *, const OrtValue *const *, size_t,
+      const char *const *, size_t, OrtValue **, void(ORT_CALL *)(void *, OrtValue **, size_t, OrtStatus *), void *);
 PLACE(298, 22, void, GetKeyValuePairs, const OrtKeyValuePairs *, const char *const **, const char *const **, size_t *);
 PLACE(301, 22, OrtStatus *, RegisterExecutionProviderLibrary, OrtEnv *, const char *name, const OrtChar *path);
 PLACE(302, 22, OrtStatus *, UnregisterExecutionProviderLibrary, OrtEnv *, const char *name);
@@ -134,7 +119,7 @@ typedef OrtStatus *(ORT_CALL *UpdateOptions)(OrtProviderOptions *, const char *c
 typedef OrtStatus *(ORT_CALL *AppendOptions)(OrtSessionOptions *, const OrtProviderOptions *);
 typedef void(ORT_CALL *ReleaseOptions)(OrtProviderOptions *);
 
-enum { VALUE_TENSOR = 1, VALUE_SEQUENCE, VALUE_MAP, VALUE_OPTIONAL = 6 };
+enum { VALUE_TENSOR = 1, VALUE_SEQUENCE, VALUE_MAP };
 
 #define CPU_PROVIDER "CPUExecutionProvider"
 

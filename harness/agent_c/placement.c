@@ -8,31 +8,30 @@ enum { MOST_NAMED = 20000 };
 
 static void add_node(Job *job, const char *provider, const char *name, const char *op, size_t group) {
     Node *node = arena_take(&job->arena, sizeof *node);
-    *node = (Node){provider, name ? name : "", op, group, job->nodes};
+    *node = (Node){provider, name ? name : "", op, target_is(provider), group, job->nodes};
     job->nodes = node;
 }
 
 static bool assigned(Job *job) {
     const OrtSubgraph *const *graphs = NULL;
     size_t count = 0;
-    Trouble trouble = {.status = ORT(Session_GetEpGraphAssignmentInfo)(job->session, &graphs, &count)};
-    for (size_t group = 0; group < count && !trouble.status; group++) {
+    if (!job_good(job, ORT(Session_GetEpGraphAssignmentInfo)(job->session, &graphs, &count))) return false;
+    for (size_t group = 0; group < count; group++) {
         const OrtAssignedNode *const *nodes = NULL;
         const char *provider = NULL, *name = NULL, *op = NULL;
         size_t size = 0;
-        trouble.status = ORT(EpAssignedSubgraph_GetEpName)(graphs[group], &provider);
-        if (!trouble.status) trouble.status = ORT(EpAssignedSubgraph_GetNodes)(graphs[group], &nodes, &size);
-        for (size_t index = 0; index < size && !trouble.status; index++) {
-            trouble.status = ORT(EpAssignedNode_GetName)(nodes[index], &name);
-            if (!trouble.status) trouble.status = ORT(EpAssignedNode_GetOperatorType)(nodes[index], &op);
-            if (trouble.status) break;
+        if (!job_good(job, ORT(EpAssignedSubgraph_GetEpName)(graphs[group], &provider))) return false;
+        if (!job_good(job, ORT(EpAssignedSubgraph_GetNodes)(graphs[group], &nodes, &size))) return false;
+        for (size_t index = 0; index < size; index++) {
+            if (!job_good(job, ORT(EpAssignedNode_GetName)(nodes[index], &name))) return false;
+            if (!job_good(job, ORT(EpAssignedNode_GetOperatorType)(nodes[index], &op))) return false;
             add_node(job, arena_text(&job->arena, provider, strlen(provider)), arena_text(&job->arena, name, strlen(name)),
                      arena_text(&job->arena, op, strlen(op)), group);
         }
     }
     job->groups = count;
     if (count) job->source = "assignment";
-    return !trouble.status || job_trouble(job, &trouble);
+    return true;
 }
 
 static bool seen(const Job *job, const char *name) {
@@ -61,12 +60,10 @@ bool end_profile(Job *job, OrtSession *session) {
     char *path = NULL;
     const char *text = NULL;
     size_t size = 0;
-    Trouble trouble = {.status = ORT(SessionEndProfiling)(session, ort_allocator, &path)};
-    if (trouble.status) return job_trouble(job, &trouble);
+    if (!job_good(job, ORT(SessionEndProfiling)(session, ort_allocator, &path))) return false;
     if (file_read(&job->arena, path, &text, &size)) read_profile(job, text, size);
     file_delete(path);
-    trouble.status = ORT(AllocatorFree)(ort_allocator, path);
-    return !trouble.status || job_trouble(job, &trouble);
+    return job_good(job, ORT(AllocatorFree)(ort_allocator, path));
 }
 
 /* Make one more session, which writes a profile, and run it once. */
@@ -95,23 +92,20 @@ bool place_nodes(Job *job) {
     return job->source || run_profiled(job);
 }
 
+/* Write operator type -> nodes, of a provider, or of all that are the target's or none of them. */
 static void put_ops(Message *message, const Job *job, const char *provider, bool own) {
-    bool some = false;
+    const char *comma = "";
     put(message, "{");
-    for (const Node *node = job->nodes; node; node = node->next) {
+    for (const Node *node = job->nodes, *other; node; node = node->next) {
         size_t count = 0;
-        bool first = true;
-        if (provider ? strcmp(node->provider, provider) != 0 : target_is(node->provider) != own) continue;
-        for (const Node *other = job->nodes; other; other = other->next) {
-            if (strcmp(other->op, node->op) || (provider ? strcmp(other->provider, provider) != 0 : target_is(other->provider) != own)) continue;
-            if (other == node && count) first = false;
-            count++;
+        for (other = job->nodes; other; other = other->next) {
+            if (strcmp(other->op, node->op) || (provider ? strcmp(other->provider, provider) != 0 : other->own != own)) continue;
+            if (!count++ && other != node) break; /* it was counted before, or is none of these */
         }
-        if (!first) continue;
-        if (some) put(message, ",");
-        some = true;
-        put_text(message, node->op);
+        if (other || !count) continue;
+        put_then(message, comma, node->op);
         put_format(message, ":%zu", count);
+        comma = ",";
     }
     put(message, "}");
 }
@@ -120,12 +114,10 @@ static void put_named(Message *message, const Job *job, const char *key, bool ow
     bool some = false;
     put_format(message, ",\"%s\":[", key);
     for (const Node *node = job->nodes; node; node = node->next) {
-        if (target_is(node->provider) != own) continue;
-        put(message, some ? ",[" : "[");
+        if (node->own != own) continue;
+        put_then(message, some ? ",[" : "[", node->name);
         some = true;
-        put_text(message, node->name);
-        put(message, ",");
-        put_text(message, node->op);
+        put_then(message, ",", node->op);
         put(message, "]");
     }
     put(message, "]");
@@ -136,10 +128,9 @@ void placement_put(Message *message, const Job *job) {
     const char *const *chain = NULL;
     size_t chain_size = target_chain(&chain), others = 0;
     for (const Node *node = job->nodes; node; node = node->next) {
-        bool mine = target_is(node->provider);
-        own += mine;
-        rest += !mine;
-        partitions += mine && node->group != last;
+        own += node->own;
+        rest += !node->own;
+        partitions += node->own && node->group != last;
         last = node->group;
     }
     put_format(message, "{\"ep_nodes\":%zu,\"cpu_nodes\":%zu,\"partitions\":%zu,\"source\":\"%s\",\"ep_ops\":", own, rest,
@@ -152,24 +143,19 @@ void placement_put(Message *message, const Job *job) {
         put_named(message, job, "cpu_named", false);
     }
     for (size_t index = 0; index < chain_size; index++) others += strcmp(chain[index], CPU_PROVIDER) != 0;
-    if (others > 1) {
-        put(message, ",\"chain_ops\":{");
-        for (size_t index = 0, some = 0; index < chain_size; index++) {
+    for (int part = 0; others > 1 && part < 2; part++) {
+        put(message, part ? "},\"providers\":{" : ",\"chain_ops\":{");
+        const char *comma = "";
+        for (size_t index = 0, count = 0; index < chain_size; index++, count = 0) {
             if (!strcmp(chain[index], CPU_PROVIDER)) continue;
-            if (some++) put(message, ",");
-            put_text(message, chain[index]);
+            put_then(message, comma, chain[index]);
             put(message, ":");
-            put_ops(message, job, chain[index], true);
-        }
-        put(message, "},\"providers\":{");
-        for (size_t index = 0; index < chain_size; index++) {
-            size_t count = 0;
-            if (!strcmp(chain[index], CPU_PROVIDER)) continue;
+            comma = ",";
             for (const Node *node = job->nodes; node; node = node->next) count += !strcmp(node->provider, chain[index]);
-            put_text(message, chain[index]);
-            put_format(message, ":%zu,", count);
+            if (part) put_format(message, "%zu", count);
+            else put_ops(message, job, chain[index], true);
         }
-        put_format(message, "\"" CPU_PROVIDER "\":%zu}", rest);
     }
+    if (others > 1) put_format(message, ",\"" CPU_PROVIDER "\":%zu}", rest);
     put(message, "}");
 }

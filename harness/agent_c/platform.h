@@ -15,8 +15,13 @@ typedef char OrtChar;
 
 const OrtChar *runtime_path(Arena *arena, const char *path); /* a path as onnxruntime takes it */
 
+/* The process: what it was given, in UTF-8, and how it ends with what started it. */
+void process_begin(void);
+char **arguments(Arena *arena, int *count, char **given);
+const char *variable(Arena *arena, const char *name); /* NULL if it is not set */
+
 /* The stream of messages; read returns 0 at its end, write false. */
-bool stream_take(const char *connect, const char **why); /* from standard streams, or to an address */
+bool stream_connect(int port); /* to this machine, in place of the standard streams */
 size_t stream_read(void *data, size_t size);
 bool stream_write(const void *data, size_t size);
 void stream_leave_standard(void); /* what a provider prints goes elsewhere from here on */
@@ -38,7 +43,6 @@ double peak_mib(bool reset);
 int thread_count(void);
 int descriptor_count(void);
 void limit_memory(int64_t mib);
-void die_with_parent(void);
 int processor_count(void);
 const char *system_name(void);
 const char *machine_name(void);
@@ -48,6 +52,7 @@ void *library_symbol(void *library, const char *name);
 
 /* Files: what was printed, models that came in pieces, profiles. */
 void printed_take(Bytes *text, bool keep);
+int file_open(const char *path, int flags); /* those of open(); a negative number if it fails */
 bool make_folder(const char *path);
 bool file_append(const char *path, const void *data, size_t size, bool first);
 bool file_read(Arena *arena, const char *path, const char **data, size_t *size);

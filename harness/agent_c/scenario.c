@@ -37,22 +37,18 @@ static bool cpu_fallback_disabled(Job *job) {
 }
 
 static bool separate_outputs(Job *job) {
-    if (!job_create(job)) return false;
     double most = 0;
-    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); one; one = one->next) {
-        Feeds feeds;
-        Value *together = NULL, *alone = arena_take(&job->arena, (job->outputs + 1) * sizeof(Value));
-        job_enter(job, "run");
-        if (!job_feeds(job, one, &feeds) || !job_run(job, &job->arena, &feeds, job->names, job->outputs, &together)) return false;
-        if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
+    Watch watch;
+    if (!job_create(job) || !watch_begin(&watch, job)) return false;
+    for (size_t set = 0; set < job->sets; set++) {
+        Value *alone = arena_take(&job->arena, (job->outputs + 1) * sizeof(Value)), *single = NULL;
         for (size_t index = 0; index < job->outputs; index++) {
-            Value *single = NULL;
             job_further(job);
-            if (!job_run(job, &job->arena, &feeds, &job->names[index], 1, &single)) return false;
+            if (!job_run(job, &job->arena, &watch.seen[set].feeds, &job->names[index], 1, &single)) return false;
             alone[index] = single[0];
-            most = fmax(most, values_apart(&together[index], single, 1, true));
+            most = fmax(most, values_apart(&watch.seen[set].tally.first[index], single, 1, true));
         }
-        job->ran[job->sets_ran++] = alone;
+        job->ran[set] = alone;
     }
     bytes_format(&job->facts, "{\"outputs\":%zu,\"equal_to_together\":%s", job->outputs, most > 0 ? "false" : "true");
     if (most > 0) bytes_format(&job->facts, isfinite(most) ? ",\"difference\":%.17g" : ",\"difference\":\"inf\"", most);
@@ -61,40 +57,32 @@ static bool separate_outputs(Job *job) {
 }
 
 static bool dynamic_shapes(Job *job) {
-    Bytes first = {0}, again = {0};
-    bool twice = json_integer(json_get(json_get(job->message, "repeat"), "runs"), 1) > 1, fine = job_create(job);
+    bool twice = json_integer(json_get(json_get(job->message, "repeat"), "runs"), 1) > 1;
+    const char *again = "";
+    Tally tally;
     long differing = 0;
-    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); fine && one; one = one->next) {
+    if (!job_create(job)) return false;
+    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); one; one = one->next) {
         Feeds feeds;
         Value *more = NULL;
         const char *comma = job->sets_ran ? "," : "";
         job_enter(job, "run");
-        fine = job_feeds(job, one, &feeds) && job_run(job, &job->arena, &feeds, job->names, job->outputs, &job->ran[job->sets_ran]);
-        if (!fine) break;
+        if (!job_feeds(job, one, &feeds) || !job_run(job, &job->arena, &feeds, job->names, job->outputs, &job->ran[job->sets_ran])) return false;
         if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
-        bytes_format(&first, "%s%.4f", comma, job->run_ms);
+        bytes_format(&job->facts, "%s%.4f", *comma ? comma : "{\"run_ms\":[", job->run_ms);
+        tally = (Tally){.first = job->ran[job->sets_ran], .runs = 1};
         if (twice) {
             job_further(job);
-            fine = job_run(job, &job->arena, &feeds, job->names, job->outputs, &more);
-            if (!fine) break;
-            bool same = same_values(job->ran[job->sets_ran], more, job->outputs);
-            double most = values_apart(job->ran[job->sets_ran], more, job->outputs, false);
-            differing += !same;
-            if (!job->sets_ran) {
-                bytes_format(&job->repeats, "{\"runs\":2,\"sessions\":1,\"distinct\":%d,\"differing\":%d,\"max_abs\":", same ? 1 : 2, !same);
-                bytes_format(&job->repeats, isfinite(most) ? "%.17g}" : "null}", most);
-                if (!same) job->second = more;
-            }
+            if (!job_run(job, &job->arena, &feeds, job->names, job->outputs, &more)) return false;
+            tally_add(job, &tally, &(Arena){0}, more);
+            differing += tally.differing;
+            if (!job->sets_ran) tally_report(job, &tally, 1);
         }
-        bytes_format(&again, "%s%.4f", comma, twice ? job->run_ms : -1.0);
+        again = arena_format(&job->arena, "%s%s%.4f", again, comma, twice ? job->run_ms : -1.0);
         job->sets_ran++;
     }
-    if (job->sets_ran)
-        bytes_format(&job->facts, "{\"run_ms\":[%.*s],\"again_ms\":[%.*s],\"differing_again\":%ld}", (int)first.size, first.at,
-                     (int)again.size, again.at, differing);
-    bytes_free(&first);
-    bytes_free(&again);
-    return fine && job_conclude(job);
+    if (job->sets_ran) bytes_format(&job->facts, "],\"again_ms\":[%s],\"differing_again\":%ld}", again, differing);
+    return job_conclude(job);
 }
 
 static int by_size(const void *one, const void *other) {
@@ -120,83 +108,57 @@ static void put_series(Bytes *facts, const char *name, const double *figures, si
 }
 
 static bool sessions(Job *job) {
-    const Json *settings = json_get(job->message, "scenario_settings"), *sets = json_get(job->message, "data_sets");
-    size_t wanted = (size_t)json_integer(json_get(settings, "count"), 1), made = 0, differing = 0;
-    double budget_ms = json_number(json_get(settings, "budget_s"), 60) * 1e3, began = now_ms(), closing = 0, first_ms = 0, slowest = 0;
-    if (wanted < 1 || wanted > 100000) return job_fail(job, "unfeedable", NULL, "a number of sessions out of range");
-    double *opened = arena_take(&job->arena, wanted * sizeof(double)), *rss = arena_take(&job->arena, wanted * sizeof(double));
-    double *threads = arena_take(&job->arena, wanted * sizeof(double)), *files = arena_take(&job->arena, wanted * sizeof(double));
-    double *runs = arena_take(&job->arena, wanted * sizeof(double)), *worst = arena_take(&job->arena, (job->sets + 1) * sizeof(double));
-    Value **first = arena_take(&job->arena, (job->sets + 1) * sizeof(Value *));
+    enum { OPENED, RSS, THREADS, FILES, RUNS, SERIES, MOST = 100000 };
+    const Json *settings = json_get(job->message, "scenario_settings");
+    int64_t wanted = json_integer(json_get(settings, "count"), 1);
+    double budget_ms = json_number(json_get(settings, "budget_s"), 60) * 1e3, began = now_ms(), closing = 0, apart = 0, *series[SERIES];
+    size_t made = 0, ran = 0, differing = 0;
     bool over = false;
-    for (;;) {
-        job_enter(job, "create");
+    Watch watch;
+    if (wanted < 1 || wanted > MOST) return job_fail(job, "unfeedable", NULL, "a number of sessions out of range");
+    for (size_t index = 0; index < SERIES; index++) series[index] = arena_take(&job->arena, (size_t)wanted * sizeof(double));
+    for (long before = 0, now = 0;; before = now, now = 0) {
         job->create_ms = -1;
         if (!job_create(job)) return false;
-        opened[made++] = job->create_ms;
-        slowest = fmax(slowest, job->create_ms);
-        if (made == 1) first_ms = job->create_ms;
-        bool differs = false;
-        size_t set = 0;
-        for (const Json *one = json_item(sets, 0); one; one = one->next, set++) {
-            Arena arena = {0};
-            Feeds feeds;
-            Value *outputs = NULL;
+        series[OPENED][made++] = job->create_ms;
+        if (made == 1 && !watch_begin(&watch, job)) return false;
+        for (size_t set = 0; set < job->sets; now += watch.seen[set++].tally.differing) {
+            if (made == 1) continue;
             job_enter(job, "run");
-            bool fine = job_feeds(job, one, &feeds) && job_run(job, &arena, &feeds, job->names, job->outputs, &outputs);
-            double apart = !fine || made == 1 ? 0 : values_apart(first[set], outputs, job->outputs, true);
-            if (fine && made == 1) first[set] = outputs;
-            differs |= apart > 0;
-            if (fine && (made == 1 || apart > worst[set])) {
-                job->ran[set] = outputs;
-                worst[set] = apart;
-                arena_join(&job->arena, &arena);
-            }
-            arena_free(&arena);
-            if (!fine) return false;
-            if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
+            if (!watch_run(&watch, set, "")) return false;
         }
-        differing += differs;
+        differing += now > before;
         over = made > 1 && now_ms() - began > budget_ms;
-        if (over || made == wanted) break;
+        if (over || made == (size_t)wanted) break;
         job_enter(job, "teardown");
         double start = now_ms();
         job_close(job);
         closing = fmax(closing, now_ms() - start);
-        rss[made - 1] = resident_mib();
-        threads[made - 1] = thread_count();
-        files[made - 1] = descriptor_count();
+        series[RSS][made - 1] = resident_mib();
+        series[THREADS][made - 1] = thread_count();
+        series[FILES][made - 1] = descriptor_count();
+        job_enter(job, "create");
     }
-    size_t ran = 0, closed = made - 1, middle = closed / 2;
-    Feeds feeds;
-    if (!over && job->sets) {
-        if (!job_feeds(job, json_item(sets, 0), &feeds)) return false;
-        for (; ran < made; ran++) {
-            Arena arena = {0};
-            Value *outputs = NULL;
-            job_further(job);
-            bool fine = job_run(job, &arena, &feeds, job->names, job->outputs, &outputs);
-            arena_free(&arena);
-            if (!fine) return false;
-            runs[ran] = resident_mib();
-        }
-    }
-    double difference = 0;
-    for (size_t set = 0; set < job->sets; set++) difference = fmax(difference, worst[set]);
+    for (; !over && ran < made; series[RUNS][ran++] = resident_mib())
+        if (!watch_run(&watch, 0, "")) return false;
+    size_t closed = made - 1, middle = closed / 2;
+    const double *rss = series[RSS];
+    double first_ms = series[OPENED][0], median_ms = median(series[OPENED], made);
     Bytes *facts = &job->facts;
-    bytes_format(facts, "{\"count\":%zu,\"create_first_ms\":%.4f,\"create_max_ms\":%.4f,\"teardown_max_ms\":%.4f", made, first_ms, slowest, closing);
-    bytes_format(facts, ",\"create_median_ms\":%.4f,\"differing_sessions\":%zu", median(opened, made), differing);
-    bytes_format(facts, isfinite(difference) ? ",\"difference\":%.17g" : ",\"difference\":1.7976931348623157e308", difference);
+    for (size_t set = 0; set < job->sets; set++) apart = fmax(apart, watch.seen[set].tally.apart);
+    bytes_format(facts, "{\"count\":%zu,\"create_first_ms\":%.4f,\"create_max_ms\":%.4f,\"teardown_max_ms\":%.4f", made, first_ms,
+                 series[OPENED][closed], closing); /* they are sorted */
+    bytes_format(facts, ",\"create_median_ms\":%.4f,\"differing_sessions\":%zu", median_ms, differing);
+    bytes_format(facts, isfinite(apart) ? ",\"difference\":%.17g" : ",\"difference\":1.7976931348623157e308", apart);
     if (closed && rss[0] >= 0)
         bytes_format(facts, ",\"rss_first_mib\":%.2f,\"rss_last_mib\":%.2f,\"growth_mib\":%.3f", rss[0], rss[closed - 1],
                      (rss[closed - 1] - rss[middle]) / (double)(closed - 1 - middle > 1 ? closed - 1 - middle : 1));
     put_series(facts, "rss_mib", rss, closed);
-    put_series(facts, "run_rss_mib", runs, ran);
-    put_series(facts, "threads", threads, closed);
-    put_series(facts, "descriptors", files, closed);
+    put_series(facts, "run_rss_mib", series[RUNS], ran);
+    put_series(facts, "threads", series[THREADS], closed);
+    put_series(facts, "descriptors", series[FILES], closed);
     bytes_format(facts, "}");
     job->create_ms = first_ms;
-    job->sets_ran = job->sets;
     return job_conclude(job);
 }
 
@@ -208,6 +170,9 @@ bool scenario_play(Job *job, const char *name) {
                   {"cpu_fallback_disabled", cpu_fallback_disabled},
                   {"separate_outputs", separate_outputs},
                   {"dynamic_shapes", dynamic_shapes},
+                  {"interleaved", interleaved},
+                  {"concurrent", concurrent},
+                  {"async_runs", async_runs},
                   {"sessions", sessions}};
     for (size_t index = 0; index < sizeof played / sizeof *played; index++)
         if (!strcmp(played[index].name, name)) return played[index].play(job);

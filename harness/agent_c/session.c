@@ -85,7 +85,7 @@ bool runtime_load(Arena *arena, const char *asked, Refusal *refusal) {
         "libonnxruntime.so", "libonnxruntime.so.1",
 #endif
     };
-    const char *why = "", *named = asked ? asked : getenv("EP_HARNESS_ONNXRUNTIME");
+    const char *why = "", *named = asked ? asked : variable(arena, "EP_HARNESS_ONNXRUNTIME");
     if (named && *named) {
         if (!try_library(arena, named, &why)) {
             const char *missing = is_file(named) ? missing_library(arena, why) : NULL;
@@ -128,10 +128,8 @@ static void put_pairs(Message *message, const OrtKeyValuePairs *pairs, bool comm
     size_t count = 0;
     if (pairs) ORT(GetKeyValuePairs)(pairs, &names, &texts, &count);
     for (size_t index = 0; index < count; index++) {
-        if (index || comma) put(message, ",");
-        put_text(message, names[index]);
-        put(message, ":");
-        put_text(message, texts[index]);
+        put_then(message, index || comma ? "," : "", names[index]);
+        put_then(message, ":", texts[index]);
     }
 }
 
@@ -143,8 +141,7 @@ static const char *hardware_type(const OrtEpDevice *one) {
 
 static void put_device(Message *message, const OrtEpDevice *one) {
     const OrtHardwareDevice *hardware = ORT(EpDevice_Device)(one);
-    put(message, "{\"provider\":");
-    put_text(message, ORT(EpDevice_EpName)(one));
+    put_then(message, "{\"provider\":", ORT(EpDevice_EpName)(one));
     put_format(message, ",\"device\":{\"type\":\"%s\",\"vendor\":", hardware_type(one));
     put_text(message, ORT(HardwareDevice_Vendor)(hardware));
     put_format(message, ",\"vendor_id\":\"%u\",\"device_id\":\"%u\"", (unsigned)ORT(HardwareDevice_VendorId)(hardware),
@@ -166,42 +163,27 @@ static size_t devices(const OrtEpDevice *const **found) {
 void environment_put(Message *message, bool with_target) {
     const OrtEpDevice *const *all = NULL;
     bool some = false;
-    put(message, "{\"agent\":\"c\",\"platform\":");
-    put_text(message, system_name());
-    put(message, ",\"machine\":");
-    put_text(message, machine_name());
+    put_then(message, "{\"agent\":\"c\",\"platform\":", system_name());
+    put_then(message, ",\"machine\":", machine_name());
     put_format(message, ",\"processor\":{\"model\":\"\",\"count\":%d}", processor_count());
     put(message, ",\"not_watched\":[\"fp_control\",\"signals\",\"locale\",\"directory\",\"environment\",\"descriptors\","
                  "\"file_mask\",\"limits\",\"files\",\"processes\",\"leftovers\",\"inputs\",\"printed\",\"memory\"]");
     if (*version) {
-        put(message, ",\"onnxruntime\":");
-        put_text(message, version);
-        put(message, ",\"library\":");
-        put_text(message, library_path);
-        put(message, ",\"session\":{\"intra_op_num_threads\":1,\"inter_op_num_threads\":1},\"available_providers\":[");
-        for (int index = 0; index < available_count; index++) {
-            if (index) put(message, ",");
-            put_text(message, available[index]);
-        }
-        put(message, "]");
+        put_then(message, ",\"onnxruntime\":", version);
+        put_then(message, ",\"library\":", library_path);
+        put(message, ",\"session\":{\"intra_op_num_threads\":1,\"inter_op_num_threads\":1}");
+        put_texts(message, ",\"available_providers\":", (const char *const *)available, (size_t)available_count);
     }
     if (with_target) {
-        put(message, ",\"providers\":[");
-        for (size_t index = 0; index < chain_size; index++) {
-            if (index) put(message, ",");
-            put_text(message, chain[index]);
-        }
-        put(message, "],\"options\":{");
+        put_texts(message, ",\"providers\":", chain, chain_size);
+        put(message, ",\"options\":{");
         for (size_t index = 0; index < option_count; index++) {
-            if (index) put(message, ",");
-            put_text(message, keys[index]);
-            put(message, ":");
-            put_text(message, values[index]);
+            put_then(message, index ? "," : "", keys[index]);
+            put_then(message, ":", values[index]);
         }
         put(message, "}");
         if (plugin) {
-            put(message, ",\"plugin\":{\"library\":");
-            put_text(message, plugin);
+            put_then(message, ",\"plugin\":{\"library\":", plugin);
             put(message, ",\"version\":\"\"}");
         }
         for (size_t index = 0, count = devices(&all); chain_size && index < count; index++) {
@@ -232,9 +214,10 @@ static bool pairs_fit(const OrtKeyValuePairs *pairs, const Json *wanted) {
 
 static bool device_fits(const OrtEpDevice *one, const Json *filter) {
     const OrtHardwareDevice *hardware = ORT(EpDevice_Device)(one);
-    for (const Json *wanted = filter ? filter->first : NULL; wanted; wanted = wanted->next) {
+    for (const Json *wanted = json_members(filter); wanted; wanted = wanted->next) {
         char number[32] = "";
         const char *found = number;
+        if (!strcmp(wanted->key, "number")) continue; /* of those that match */
         if (!strcmp(wanted->key, "type")) found = hardware_type(one);
         else if (!strcmp(wanted->key, "vendor")) found = ORT(HardwareDevice_Vendor)(hardware);
         else if (!strcmp(wanted->key, "vendor_id")) snprintf(number, sizeof number, "%u", (unsigned)ORT(HardwareDevice_VendorId)(hardware));
@@ -260,8 +243,9 @@ static bool register_plugin(Arena *arena, const char *asked, const Json *filter,
     }
     registered = chain[0];
     const OrtEpDevice *const *all = NULL;
+    int left = atoi(json_text(json_get(filter, "number"), "1"));
     for (size_t index = 0, count = devices(&all); index < count && !device; index++)
-        if (!strcmp(ORT(EpDevice_EpName)(all[index]), chain[0]) && device_fits(all[index], filter)) device = all[index];
+        if (!strcmp(ORT(EpDevice_EpName)(all[index]), chain[0]) && device_fits(all[index], filter) && --left == 0) device = all[index];
     const char *which = filter && filter->size ? " that the filter wants" : "";
     return device || refuse(refusal, "no_device", arena_format(arena, "%s is registered but offers no device%s", chain[0], which));
 }
@@ -276,7 +260,7 @@ bool target_open(Arena *arena, const Json *config, Refusal *refusal) {
     const Json *providers = json_get(config, "providers"), *options = json_get(config, "options");
     for (const Json *one = json_item(providers, 0); one && chain_size < MOST; one = one->next)
         chain[chain_size++] = json_text(one, "");
-    for (const Json *one = json_item(options, 0); one && option_count < MOST; one = one->next) {
+    for (const Json *one = json_members(options); one && option_count < MOST; one = one->next) {
         keys[option_count] = one->key;
         values[option_count++] = json_text(one, "");
     }
@@ -427,7 +411,7 @@ static OrtStatus *append_chain(OrtSessionOptions *settings, int without) {
 
 static OrtStatus *add_entries(OrtSessionOptions *settings, const Json *table) {
     OrtStatus *status = NULL;
-    for (const Json *one = json_item(table, 0); one && !status; one = one->next)
+    for (const Json *one = json_members(table); one && !status; one = one->next)
         status = ORT(AddSessionConfigEntry)(settings, one->key, json_text(one, ""));
     return status;
 }
@@ -440,7 +424,8 @@ static OrtStatus *set_up(Arena *arena, OrtSessionOptions *settings, const Sessio
         int level;
     } levels[] = {{"all", 99}, {"disabled", 0}, {"basic", 1}, {"extended", 2}, {"layout", 3}};
     const char *level = json_text(json_get(plan->job, "graph_optimization"), "all");
-    OrtStatus *status = ORT(SetIntraOpNumThreads)(settings, (int)json_integer(json_get(plan->job, "intra_op_threads"), 1));
+    int threads = (int)json_integer(json_get(plan->job, "intra_op_threads"), 1);
+    OrtStatus *status = ORT(SetIntraOpNumThreads)(settings, threads == 1 && plan->least_threads ? plan->least_threads : threads);
     if (!status) status = ORT(SetInterOpNumThreads)(settings, 1);
     for (size_t index = 0; index < sizeof levels / sizeof *levels && !status; index++)
         if (!strcmp(levels[index].name, level)) status = ORT(SetSessionGraphOptimizationLevel)(settings, levels[index].level);
@@ -451,7 +436,7 @@ static OrtStatus *set_up(Arena *arena, OrtSessionOptions *settings, const Sessio
     if (!status) status = add_entries(settings, entries);
     if (!status) status = add_entries(settings, json_get(plan->job, "entries"));
     if (!status && plan->key) status = ORT(AddSessionConfigEntry)(settings, plan->key, plan->value);
-    for (const Json *one = json_item(json_get(plan->job, "fixed"), 0); one && !status; one = one->next)
+    for (const Json *one = json_members(json_get(plan->job, "fixed")); one && !status; one = one->next)
         status = ORT(AddFreeDimensionOverrideByName)(settings, one->key, json_integer(one, 0));
     if (!status && plan->profile) status = ORT(EnableProfiling)(settings, runtime_path(arena, plan->profile));
     return status ? status : append_chain(settings, plan->without);

@@ -17,6 +17,7 @@ typedef struct {
     size_t model_size;             /* 0 for a path */
     const char *key, *value;       /* one more configuration entry; NULL for none */
     const char *profile;           /* prefix of a profile's path; NULL for none */
+    int least_threads;             /* within an operator; 0: as the job asks */
     int without;                   /* option that is left out, -2 for all, -1 for none */
 } SessionPlan;
 

@@ -1,6 +1,5 @@
 #include "stream.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,14 +48,25 @@ static long read_line(char *line, size_t room) {
     return (long)size;
 }
 
+/* Connect where the hello asks for it; an empty address stands for the standard streams. */
+static bool take_stream(const char *address, const char **why) {
+    int port = 0;
+    char rest = 0;
+    if (!*address) return true;
+    *why = "the address to connect to is not tcp://127.0.0.1:PORT";
+    if (sscanf(address, "tcp://127.0.0.1:%5d%c", &port, &rest) != 1 || port <= 0 || port > 65535) return false;
+    *why = "nothing listens at the address to connect to";
+    buffered = taken = 0;
+    return stream_connect(port);
+}
+
 static bool greet(const Json *hello, const char *declines_json) {
     const char *token = json_text(json_get(hello, "token"), "");
     const Json *modes = json_get(hello, "modes");
     const char *mode = json_text(json_item(modes, 0), "binary");
     binary_mode = strcmp(mode, "line") != 0;
     Message text = {0};
-    put(&text, "ep-agent {\"protocol\":1,\"token\":");
-    put_text(&text, token);
+    put_then(&text, "ep-agent {\"protocol\":1,\"token\":", token);
     put_format(&text, ",\"mode\":\"%s\",\"agent\":\"c\",\"declines\":", binary_mode ? "binary" : "line");
     put(&text, declines_json);
     put(&text, "}\n");
@@ -79,8 +89,7 @@ bool stream_open(const char *declines_json, int *exit_code) {
         return false;
     }
     Json *values = json_read(&arena, hello + 11, (size_t)size - 11, "", 0, &why);
-    bool speaks = false, opened = values && stream_take(json_text(json_get(values, "connect"), ""), &why);
-    if (opened && *json_text(json_get(values, "connect"), "")) buffered = taken = 0;
+    bool speaks = false, opened = values && take_stream(json_text(json_get(values, "connect"), ""), &why);
     const Json *protocols = json_get(values, "protocols");
     for (const Json *one = json_item(protocols, 0); one; one = one->next) speaks |= json_integer(one, 0) == 1;
     if (!opened) fprintf(stderr, "ep-harness agent: %s\n", why);
@@ -190,30 +199,17 @@ void received_free(Received *received) {
 }
 
 static void send_lines(const Message *message) {
-    Bytes lines = {0};
-    uint8_t part[LINE_BYTES];
-    size_t held = 0;
-    for (size_t index = 0; index <= message->count; index++) {
-        const uint8_t *at = index ? message->pieces[index - 1].at : (const uint8_t *)message->json.at;
-        size_t size = index ? message->pieces[index - 1].size : message->json.size;
-        while (size) {
-            size_t step = LINE_BYTES - held < size ? LINE_BYTES - held : size;
-            memcpy(part + held, at, step);
-            held += step;
-            at += step;
-            size -= step;
-            if (held < LINE_BYTES) continue;
-            base64_add(&lines, part, held);
-            held = 0;
-            if (lines.size > 1 << 20) {
-                stream_write(lines.at, lines.size);
-                lines.size = 0;
-            }
-        }
+    Bytes lines = {0}, whole = {0};
+    bytes_add(&whole, message->json.at, message->json.size);
+    for (size_t index = 0; index < message->count; index++) bytes_add(&whole, message->pieces[index].at, message->pieces[index].size);
+    for (size_t at = 0; at < whole.size; at += LINE_BYTES) {
+        base64_add(&lines, (const uint8_t *)whole.at + at, whole.size - at < LINE_BYTES ? whole.size - at : LINE_BYTES);
+        if (lines.size < 1 << 20 && at + LINE_BYTES < whole.size) continue;
+        stream_write(lines.at, lines.size);
+        lines.size = 0;
     }
-    if (held) base64_add(&lines, part, held);
-    stream_write(lines.at, lines.size);
     bytes_free(&lines);
+    bytes_free(&whole);
 }
 
 void stream_send(Message *message) {
@@ -247,15 +243,4 @@ void stream_send(Message *message) {
     }
     lock_give(writing);
     message_free(message);
-}
-
-void stream_send_plain(const char *format, ...) {
-    char text[512];
-    va_list list;
-    va_start(list, format);
-    int size = vsnprintf(text, sizeof text, format, list);
-    va_end(list);
-    Message message = {0};
-    if (size > 0 && (size_t)size < sizeof text) bytes_add(&message.json, text, (size_t)size);
-    stream_send(&message);
 }

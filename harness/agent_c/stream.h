@@ -23,6 +23,11 @@ Received *stream_receive(const char *only);
 void received_free(Received *received);
 
 void stream_send(Message *message); /* and free it */
-void stream_send_plain(const char *format, ...);
+#define stream_send_plain(...)             \
+    do {                                   \
+        Message plain = {0};               \
+        put_format(&plain, __VA_ARGS__);   \
+        stream_send(&plain);               \
+    } while (0)
 
 #endif

@@ -12,33 +12,12 @@ static const struct {
     const char *name;
     int bits;
     char kind;
-} TYPES[] = {{"", 0, 0},
-             {"float32", 32, 'f'},
-             {"uint8", 8, 'u'},
-             {"int8", 8, 'i'},
-             {"uint16", 16, 'u'},
-             {"int16", 16, 'i'},
-             {"int32", 32, 'i'},
-             {"int64", 64, 'i'},
-             {"string", 0, 'O'},
-             {"bool", 8, 'b'},
-             {"float16", 16, 'f'},
-             {"float64", 64, 'f'},
-             {"uint32", 32, 'u'},
-             {"uint64", 64, 'u'},
-             {"complex64", 64, 'c'},
-             {"complex128", 128, 'c'},
-             {"bfloat16", 16, 0},
-             {"float8e4m3fn", 8, 0},
-             {"float8e4m3fnuz", 8, 0},
-             {"float8e5m2", 8, 0},
-             {"float8e5m2fnuz", 8, 0},
-             {"uint4", 4, 0},
-             {"int4", 4, 0},
-             {"float4e2m1", 4, 0},
-             {"uint2", 2, 0},
-             {"int2", 2, 0},
-             {"float8e8m0", 8, 0}};
+} TYPES[] = {
+    {"", 0, 0}, {"float32", 32, 'f'}, {"uint8", 8, 'u'}, {"int8", 8, 'i'}, {"uint16", 16, 'u'}, {"int16", 16, 'i'}, {"int32", 32, 'i'},
+    {"int64", 64, 'i'}, {"string", 0, 'O'}, {"bool", 8, 'b'}, {"float16", 16, 'f'}, {"float64", 64, 'f'}, {"uint32", 32, 'u'},
+    {"uint64", 64, 'u'}, {"complex64", 64, 'c'}, {"complex128", 128, 'c'}, {"bfloat16", 16, 0}, {"float8e4m3fn", 8, 0},
+    {"float8e4m3fnuz", 8, 0}, {"float8e5m2", 8, 0}, {"float8e5m2fnuz", 8, 0}, {"uint4", 4, 0}, {"int4", 4, 0}, {"float4e2m1", 4, 0},
+    {"uint2", 2, 0}, {"int2", 2, 0}, {"float8e8m0", 8, 0}};
 enum { KNOWN_TYPES = sizeof TYPES / sizeof *TYPES, NEWEST = 24 };
 
 static bool makes_by_onnx = true;
@@ -310,7 +289,6 @@ static double number_at(const Value *value, size_t index) {
     const char *at = value->data;
     float single;
     double wide;
-    int64_t whole = 0;
     uint64_t natural = 0;
     uint16_t half;
     switch (value->type) {
@@ -328,18 +306,9 @@ static double number_at(const Value *value, size_t index) {
     default: break;
     }
     size_t bytes = (size_t)TYPES[value->type].bits / 8;
-    if (TYPES[value->type].kind == 'i') {
-        int8_t i8;
-        int16_t i16;
-        int32_t i32;
-        if (bytes == 1) memcpy(&i8, at + index, 1), whole = i8;
-        else if (bytes == 2) memcpy(&i16, at + 2 * index, 2), whole = i16;
-        else if (bytes == 4) memcpy(&i32, at + 4 * index, 4), whole = i32;
-        else memcpy(&whole, at + 8 * index, 8);
-        return (double)whole;
-    }
     for (size_t byte = bytes; byte--;) natural = natural << 8 | (uint8_t)at[index * bytes + byte];
-    return (double)natural;
+    uint64_t sign = TYPES[value->type].kind == 'i' ? (uint64_t)1 << (8 * bytes - 1) : 0;
+    return sign ? (double)(int64_t)((natural ^ sign) - sign) : (double)natural;
 }
 
 static double apart(const Value *one, const Value *other, bool relative) {
@@ -439,4 +408,25 @@ bool reversed_values(Arena *arena, const Value *from, size_t count, Value *to) {
         if (changed) return true;
     }
     return false;
+}
+
+bool faded_values(Arena *arena, const Value *from, size_t count, Value *to) {
+    bool changed = false;
+    for (size_t index = 0; index < count; index++) {
+        size_t bytes = (size_t)TYPES[from[index].type].bits / 8;
+        to[index] = from[index];
+        if (from[index].kind != TENSOR_VALUE || TYPES[from[index].type].kind != 'f' || from[index].rank < 2 || !from[index].size) continue;
+        char *data = to[index].data = arena_take(arena, from[index].size);
+        memcpy(data, from[index].data, from[index].size);
+        for (char *at = data; at < data + from[index].size; at += bytes) { /* by 7/8, which is exact; halves by 1/2 */
+            float single;
+            double wide;
+            uint16_t half;
+            if (bytes == 4) memcpy(&single, at, 4), single *= 0.875F, memcpy(at, &single, 4);
+            else if (bytes == 8) memcpy(&wide, at, 8), wide *= 0.875, memcpy(at, &wide, 8);
+            else if (memcpy(&half, at, 2), (half >> 10 & 31) % 31 > 1) half = (uint16_t)(half - 1024), memcpy(at, &half, 2);
+        }
+        changed = true;
+    }
+    return changed;
 }

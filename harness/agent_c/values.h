@@ -38,5 +38,7 @@ void values_digest(const Value *values, size_t count, char hex[65]);
 
 /* Make the other inputs: elements in reverse order; false if nothing changes. */
 bool reversed_values(Arena *arena, const Value *from, size_t count, Value *to);
+/* The same for inputs whose results may differ little: floating matrices and beyond, smaller than they were. */
+bool faded_values(Arena *arena, const Value *from, size_t count, Value *to);
 
 #endif

@@ -26,6 +26,7 @@ OWN_COMMANDS = {
     "levels": "harness.annex.advise.command:LEVELS",
     "fuzz": "harness.annex.fuzz.command:FUZZ",
     "gate": "harness.cli.results_command:GATE",
+    "compare-speed": "harness.annex.speed.command:COMPARE_SPEED",
     "judge": "harness.cli.judge_command:JUDGE",
     "baseline": "harness.cli.baseline_command:BASELINE",
     "history": "harness.annex.store.command:HISTORY",

@@ -21,6 +21,13 @@ from harness.run.annexes import find_report_over_time
 _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
 
 
+class LatencySources(TypedDict):
+    """What shows if latencies changed: nights before, and what `compare-speed --out` wrote."""
+
+    earlier: Sequence[Path]
+    speed: Path | None
+
+
 class Months(TypedDict):
     """How the runs of months are shown: whether this is requested, and the folder of their store."""
 
@@ -70,11 +77,11 @@ def gate(
     old: Path,
     new: Path,
     *,
-    earlier: Sequence[Path],
     policy: Path | None,
     min_agreement: float | None,
     github: bool,
     as_json: bool,
+    **latency: Unpack[LatencySources],
 ) -> int:
     """Print whether the new run may pass; with ``github``, or on GitHub's runners, print annotations as well.
 
@@ -87,7 +94,7 @@ def gate(
         if not 0 <= min_agreement <= 1:
             raise UsageError.at("--min-agreement", f"got {min_agreement:g}", "valid: a share from 0 to 1")
         limits = msgspec.structs.replace(limits, min_agreement=min_agreement)
-    compared = _compared(old, new, earlier)
+    compared = _compared(old, new, **latency)
     found, tested = compared.diff, [record for _, record in compared.new.records]
     apart = limits_apart(chosen, found.judged)
     if limits.min_agreement is not msgspec.UNSET and not has_answers(tested):
@@ -102,8 +109,8 @@ def gate(
     return EXIT_OK if judgement.passed else EXIT_UNEXPECTED
 
 
-def _compared(old: Path, new: Path, earlier: Sequence[Path]) -> Comparison:
-    found = compare_runs(old, new, earlier=earlier)
+def _compared(old: Path, new: Path, earlier: Sequence[Path], speed: Path | None = None) -> Comparison:
+    found = compare_runs(old, new, earlier=earlier, speed=speed)
     for notice in found.notices:
         notify(notice)
     return found

@@ -72,6 +72,8 @@ def _declare_diff(options: Options) -> RunCommand:
 
 def _declare_gate(options: Options) -> RunCommand:
     runs = _TwoRuns(options)
+    text = "what `compare-speed --out` wrote: it decides which of its cells are slower"
+    speed = options.path("--speed", "FILE", text)
     policy = options.path("--policy", "FILE", "TOML; default: nothing may get worse")
     text = "least share of a task's answers that agree, such as 0.98, in every cell that has some"
     min_agreement = options.value("--min-agreement", "SHARE", text, float)
@@ -86,6 +88,7 @@ def _declare_gate(options: Options) -> RunCommand:
             given[runs.old],
             given[runs.new],
             earlier=given[runs.earlier],
+            speed=given[speed],
             policy=given[policy],
             min_agreement=given[min_agreement],
             github=given[github],

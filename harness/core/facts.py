@@ -11,6 +11,7 @@ from harness.core.device_proof import DeviceProof
 from harness.core.fixed_sizes import FixedSizes
 from harness.core.generation_figures import GenerationFigures
 from harness.core.latency import Latency
+from harness.core.node_times import NodeTimes
 from harness.core.output_metrics import OutputMetrics
 from harness.core.reference_answer import ReferenceCheck
 from harness.core.run_work import Unchecked
@@ -138,10 +139,12 @@ class ToldFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         timings_ms: ``create``, ``first_run``, ``teardown`` in milliseconds, measured inside the agent.
         device: Whether the session uses the device that it was made for; null if nothing was asked: before
             onnxruntime 1.24, in JavaScript, on the CPU EP, and by agents of before.
+        node_times: The time of its nodes, if the matrix asks for it; a record has it as ``latency``.
     """
 
     timings_ms: Timings = {}
     device: DeviceProof | None = None
+    node_times: NodeTimes | None = None
 
 
 class RunFacts(ToldFacts, frozen=True, kw_only=True, omit_defaults=True):

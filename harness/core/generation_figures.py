@@ -29,6 +29,9 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         first_cache: The first cache output, in the order of the layers, that fails at the first position
             where any fails; empty if none does.
         cache_from: The position from which on it fails; null if no cache fails.
+        first_stage: For a folder of several sessions, the first one that gives a wrong value; empty if none
+            does.
+        first_value: That value.
         perplexity: Of the text under the EP's logits; null where it is not finite.
         golden_perplexity: Of the text under the golden's.
     """
@@ -43,6 +46,8 @@ class Generated(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     first_bad: int | None = None
     first_cache: str = ""
     cache_from: int | None = None
+    first_stage: str = ""
+    first_value: str = ""
     perplexity: float | None = None
     golden_perplexity: float | None = None
 
@@ -53,12 +58,33 @@ class GenerationSpeed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     Attributes:
         first_token_ms: Length of the prompt -> milliseconds until its logits are there.
         tokens_per_s: Size of the batch -> tokens each second in decode, all rows of the batch counted.
+        tokens_per_s_at: Length of the context -> tokens each second after it, with a batch of 1; empty
+            without a cache.
         cache_mib: Size of the cache at the last position, in MiB.
     """
 
     first_token_ms: dict[int, float] = {}
     tokens_per_s: dict[int, float] = {}
+    tokens_per_s_at: dict[int, float] = {}
     cache_mib: float | None = None
+
+
+class StagePlace(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where one session of a folder ran.
+
+    Attributes:
+        name: The session's key in ``genai_config.json``.
+        asked: Whether it is the EP's; else the folder wants the CPU EP for it, and its nodes are not counted.
+        ep_nodes: Nodes on the EP.
+        cpu_nodes: Nodes on the CPU EP.
+        cpu_ops: Operators on the CPU EP, and their numbers.
+    """
+
+    name: str
+    asked: bool = True
+    ep_nodes: int = 0
+    cpu_nodes: int = 0
+    cpu_ops: dict[str, int] = {}
 
 
 class GenerationFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -72,6 +98,7 @@ class GenerationFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
         text: Tokens that the EP chooses by itself after the prompt, for people; never judged.
         golden_text: The same of the CPU EP; empty if it was not asked.
         speed: How fast it is; null if it was not measured.
+        stages: The sessions of a folder that has several.
     """
 
     ways: tuple[Generated, ...] = ()
@@ -80,6 +107,7 @@ class GenerationFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     text: tuple[int, ...] = ()
     golden_text: tuple[int, ...] = ()
     speed: GenerationSpeed | None = None
+    stages: tuple[StagePlace, ...] = ()
 
 
 def without_speed(generation: GenerationFigures | None) -> GenerationFigures | None:
@@ -104,6 +132,16 @@ def where(generation: GenerationFigures | None) -> str:
     return words
 
 
+def stages_on_cpu(generation: GenerationFigures | None) -> str:
+    """Return which of the EP's sessions of a folder the CPU EP ran, in words; empty if none."""
+    stages = generation.stages if generation is not None else ()
+    asked = [one for one in stages if one.asked]
+    missed = [one.name for one in asked if not one.ep_nodes and one.cpu_nodes]
+    if not missed or len(missed) == len(asked):
+        return ""
+    return f"stage{'s' if len(missed) > 1 else ''} {', '.join(missed)} ran on the CPU EP"
+
+
 def disagreeing(generation: GenerationFigures | None) -> str:
     """Return the first two ways that differ although they must agree.
 
@@ -114,14 +152,20 @@ def disagreeing(generation: GenerationFigures | None) -> str:
 
 
 def _is_bad(way: Generated) -> bool:
-    return way.first_bad is not None or way.cache_from is not None
+    return way.first_bad is not None or way.cache_from is not None or bool(way.first_stage)
 
 
 def _what(way: Generated) -> str:
+    first = f"first in stage {way.first_stage}: {way.first_value}" if way.first_stage else ""
+    if way.first_bad is None and way.cache_from is None:
+        return f"the logits are right, {first}"
     if way.first_bad is None:
-        return f"{way.first_cache} wrong from position {way.cache_from} on, the logits are right"
+        words = f"{way.first_cache} wrong from position {way.cache_from} on, the logits are right"
+        return f"{words}, {first}" if first else words
     words = f"logits wrong from position {way.first_bad} on"
-    if way.cache_from is not None:
+    if first:
+        words += f", {first}"
+    elif way.cache_from is not None:
         since = "" if way.cache_from == way.first_bad else f" from position {way.cache_from} on"
         words += f", first in {way.first_cache}{since}"
     known = [one for one in way.kl if one is not None]

@@ -48,6 +48,8 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
         waiting_threads: Average number of the process's threads that waited meanwhile for a processor because
             another process had it. Threads that wait because the process has more threads than there are
             processors do not count. Null if the system does not report it.
+        processor_ms: Processor time of a run, of all threads of the process: the median of those that count.
+            Null if it is unknown, or counted in steps that are longer than a run.
         host_peak_mib: Peak of the process's resident memory from before the session's creation to the last
             run, in MiB; null if the system does not report it.
         device_mib: Device memory that the process held after the last run, in MiB; null if unknown.
@@ -70,6 +72,7 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     waiting_threads: float | None
     host_peak_mib: float | None
     device_mib: float | None
+    processor_ms: float | None = None
 
     @property
     def disturbed(self) -> bool:
@@ -94,6 +97,7 @@ class TimedRuns(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     waiting_threads: _Amount | None
     host_peak_mib: _Amount | None
     device_mib: _Amount | None
+    processor_ms: _Amount | None = None
 
 
 def latency_of(sent: object) -> Latency:

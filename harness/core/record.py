@@ -46,6 +46,7 @@ _ORDER = [
     "beyond",
     "effect",
     "latency",
+    "node_times",
     "scenario",
     "generation",
     "process",

@@ -10,7 +10,7 @@ from harness.core import wording
 from harness.core.cell_end import CellEnd
 from harness.core.facts import Facts, Repeats, facts_for_other_inputs
 from harness.core.fixed_sizes import fixed_words
-from harness.core.generation_figures import disagreeing, where
+from harness.core.generation_figures import disagreeing, stages_on_cpu, where
 from harness.core.judge_output import wrong_for_other_inputs
 from harness.core.judgement import OutputJudgement
 from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, judging_of
@@ -325,7 +325,14 @@ def right(judging: Judging) -> Ruling | None:
     remarks = [wording.remark(one.row) for one in judging.outputs if one.fault is None]
     delivered = sorted({one.delivered for one in judging.outputs if one.delivered})
     defaults = [f"the EP delivers {precision} by its own default" for precision in delivered]
-    told = (reason, resolved, *defaults, *remarks, fixed_words(judging.facts.fixed))
+    told = (
+        stages_on_cpu(judging.facts.generation),
+        reason,
+        resolved,
+        *defaults,
+        *remarks,
+        fixed_words(judging.facts.fixed),
+    )
     return Ruling(verdict, "; ".join(filter(None, told)), cause)
 
 

@@ -119,6 +119,10 @@ class Play(msgspec.Struct, frozen=True, kw_only=True):
         """Positions of the text."""
         return min(max(row) for row in self.layout) + 1
 
+    def begins_with(self, count: int) -> bool:
+        """Return whether the first step has the first ``count`` positions of each text."""
+        return all(set(range(count)) <= set(row[: self.ends[0]]) for row in self.layout)
+
 
 def plays_of(way: str, length: int, new_tokens: int, rows: int) -> tuple[Play, ...]:
     """Return the plays of a way; none if the text, of at least one position, is too short for it."""

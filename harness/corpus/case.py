@@ -37,6 +37,7 @@ from harness.corpus.packages.choice import PackageChoice, Sibling
 from harness.corpus.port import Port, ValueType, model_text, value_type
 from harness.corpus.recipe import Recipe, fitted, inputs_of
 from harness.corpus.row_cache import LARGEST_CONTENT, open_row_cache
+from harness.corpus.session_chain import SessionChain
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suite import Suite
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
@@ -85,6 +86,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         vary: The dimensions that the scenario ``dynamic_shapes`` varies, in this order; empty for all.
         sibling: For a variant of a package, what it is held against; None for any other model.
         package: For a component of a package, what a runtime selects from; None for any other model.
+        chain: For a folder of several sessions as one model, the sessions; None for any other model.
     """
 
     model_path: Path
@@ -109,6 +111,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     source: Path | None = None
     sibling: Sibling | None = None
     package: PackageChoice | None = None
+    chain: SessionChain | None = None
 
     @property
     def model_digest(self) -> str:

@@ -111,8 +111,11 @@ def decoder_of(case: Case) -> Decoder | str:
     logits = named.logits or _logits(outputs)
     if not logits:
         return "it has no output of logits of the shape (batch, sequence, vocabulary)"
+    beside = set(inputs) - case.chain.texts if case.chain is not None else set()
     fixed = tuple(
-        name for name in inputs if name != tokens and (name in named.fixed or _ENCODER.search(name))
+        name
+        for name in inputs
+        if name != tokens and (name in named.fixed or name in beside or _ENCODER.search(name))
     )
     own = {name: kind for name, kind in inputs.items() if name not in (tokens, *fixed)}
     batch = inputs[tokens].axes[0]

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 MODEL_FILE = "model.onnx"
 """The file of a derived model in its folder of the cache."""
 
+COMPOSED_FOLDER = "composed"
+"""Folder of the cache with folders of several sessions, as one model each."""
+
 LOOPED_FOLDER = "looped"
 """Folder of the cache with models in a loop."""
 
 _PRUNED = (
+    COMPOSED_FOLDER,
     "external-data",
     "float64",
     LOOPED_FOLDER,

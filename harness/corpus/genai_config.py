@@ -5,7 +5,8 @@ Only keys that name inputs and outputs, or bound them, are read. All other keys 
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from types import NoneType, UnionType
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 from msgspec import Meta
@@ -59,6 +60,8 @@ class DecoderInputs(msgspec.Struct, frozen=True, kw_only=True):
     past_names: str = ""
     cross_past_key_names: str = ""
     cross_past_value_names: str = ""
+    encoder_hidden_states: str = "encoder_hidden_states"
+    encoder_attention_mask: str = "encoder_attention_mask"
 
 
 class DecoderOutputs(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,10 +77,106 @@ class SlidingWindow(msgspec.Struct, frozen=True, kw_only=True):
     """A cache that holds only the newest positions."""
 
     slide_key_value_cache: bool = True
+    window_size: int = 0
 
 
-class DecoderStage(msgspec.Struct, frozen=True):
-    """One model of a decoder that is divided into several."""
+class SessionPart(msgspec.Struct, frozen=True, kw_only=True):
+    """Options of the session of one model; each item of ``provider_options`` is a provider with its own."""
+
+    provider_options: list[dict[str, dict[str, str | bool | int | float]]] = []
+    enable_cpu_mem_arena: bool | None = None
+    enable_mem_pattern: bool | None = None
+
+
+class EncoderInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of inputs of an encoder that the decoder has, too."""
+
+    attention_mask: str = "attention_mask"
+
+
+class EncoderOutputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of an encoder's outputs; those of the cache have ``%d`` for the layer."""
+
+    encoder_outputs: str = "encoder_outputs"
+    encoder_hidden_states: str = "encoder_hidden_states"
+    cross_present_key_names: str = "present_key_cross_%d"
+    cross_present_value_names: str = "present_value_cross_%d"
+
+
+class EncoderPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The encoder beside a decoder; no file name for none."""
+
+    filename: str = ""
+    session_options: SessionPart | None = None
+    inputs: EncoderInputs = EncoderInputs()
+    outputs: EncoderOutputs = EncoderOutputs()
+
+
+class VisionOutputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Name of the output of a model of pictures."""
+
+    image_features: str = "image_features"
+
+
+class VisionPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The model of pictures; no file name for none."""
+
+    filename: str = ""
+    session_options: SessionPart | None = None
+    outputs: VisionOutputs = VisionOutputs()
+
+
+class SpeechOutputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Name of the output of a model of sounds."""
+
+    audio_features: str = "audio_features"
+
+
+class SpeechPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The model of sounds; no file name for none."""
+
+    filename: str = ""
+    session_options: SessionPart | None = None
+    outputs: SpeechOutputs = SpeechOutputs()
+
+
+class EmbeddingInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Names of the inputs of a model of embeddings."""
+
+    input_ids: str = "input_ids"
+    image_features: str = "image_features"
+    audio_features: str = "audio_features"
+
+
+class EmbeddingOutputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Name of the output of a model of embeddings."""
+
+    inputs_embeds: str = "inputs_embeds"
+
+
+class EmbeddingPart(msgspec.Struct, frozen=True, kw_only=True):
+    """The model of embeddings; no file name for none."""
+
+    filename: str = ""
+    session_options: SessionPart | None = None
+    inputs: EmbeddingInputs = EmbeddingInputs()
+    outputs: EmbeddingOutputs = EmbeddingOutputs()
+
+
+class PipelinePart(msgspec.Struct, frozen=True, kw_only=True):
+    """One model of a decoder that is divided into several.
+
+    ``output_names_forwarder`` renames outputs for later models. A model runs on the prompt, for later tokens,
+    or for both.
+    """
+
+    filename: str = ""
+    session_options: SessionPart | None = None
+    inputs: list[str] = []
+    outputs: list[str] = []
+    output_names_forwarder: dict[str, str] = {}
+    run_on_prompt: bool = True
+    run_on_token_gen: bool = True
 
 
 class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,13 +189,20 @@ class DecoderPart(msgspec.Struct, frozen=True, kw_only=True):
     inputs: DecoderInputs = DecoderInputs()
     outputs: DecoderOutputs = DecoderOutputs()
     sliding_window: SlidingWindow = SlidingWindow(slide_key_value_cache=False)
-    pipeline: list[DecoderStage] = []
+    session_options: SessionPart = SessionPart()
+    pipeline: list[dict[str, PipelinePart]] = []
 
 
 class ModelPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The model: its limits, and its decoder; 0 for a missing limit."""
+    """The model: its limits, its decoder, and the models beside it; 0 for a missing limit."""
 
     decoder: DecoderPart = DecoderPart()
+    encoder: EncoderPart = EncoderPart()
+    vision: VisionPart = VisionPart()
+    speech: SpeechPart = SpeechPart()
+    embedding: EmbeddingPart = EmbeddingPart()
+    image_token_id: _TokenId | None = None
+    audio_token_id: _TokenId | None = None
     context_length: _Size = 0
     vocab_size: _Size = 0
     pad_token_id: _TokenId = 0
@@ -136,43 +242,47 @@ def read_genai_config(folder: Path) -> GenaiConfig | None:
     return msgspec.convert(known, GenaiConfig)
 
 
-def _fields(kind: type[msgspec.Struct]) -> dict[str, type[msgspec.Struct] | None]:
-    """Return the keys of a table, with the type of each that is a table itself."""
-    nested: dict[str, type[msgspec.Struct] | None] = {}
-    for name, hint in get_type_hints(kind).items():
-        options = (hint, *getattr(hint, "__args__", ()))
-        nested[name] = next(
-            (one for one in options if isinstance(one, type) and issubclass(one, msgspec.Struct)), None
-        )
-    return nested
-
-
 def _known(table: Mapping[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
     """Return a table without the keys that are not read."""
-    fields = _fields(kind)
+    hints = get_type_hints(kind)
     return {
-        key: _known_value(value, fields[key])
+        key: _known_value(value, hints[key])
         for key, value in table.items()
-        if key in fields and value is not None
+        if key in hints and value is not None
     }
 
 
-def _known_value(value: Any, kind: type[msgspec.Struct] | None) -> Any:
-    if kind is not None and isinstance(value, dict):
-        return _known(value, kind)
-    if kind is not None and isinstance(value, list):
-        return [_known_value(item, kind) for item in value]
+def _known_value(value: Any, hint: Any) -> Any:
+    """Return a value of a declared type without the keys that are not read, at any depth."""
+    hint = _plain(hint)
+    if _is_struct(hint):
+        return _known(value, hint) if isinstance(value, dict) else value
+    inner = get_args(hint)[-1] if get_origin(hint) in (dict, list) else None
+    if get_origin(hint) is list and isinstance(value, list):
+        return [_known_value(item, inner) for item in value]
+    if get_origin(hint) is dict and isinstance(value, dict):
+        return {key: _known_value(item, inner) for key, item in value.items()}
     return value
+
+
+def _plain(hint: Any) -> Any:
+    """Return the type itself where None is allowed, too."""
+    options = [one for one in get_args(hint) if one is not NoneType]
+    return options[0] if get_origin(hint) is UnionType else hint
+
+
+def _is_struct(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, msgspec.Struct)
 
 
 def _misspelled(table: Mapping[str, Any], kind: type[msgspec.Struct], place: FilePlace) -> Iterator[Problem]:
     """Yield keys that nearly equal a missing key that is read: a default would hide the mistake."""
-    fields = _fields(kind)
-    missing = [name for name in fields if name not in table]
+    hints = get_type_hints(kind)
+    missing = [name for name in hints if name not in table]
     for key, value in table.items():
-        if key in fields:
-            nested = fields[key]
-            if nested is not None and isinstance(value, dict):
+        if key in hints:
+            nested = _plain(hints[key])
+            if _is_struct(nested) and isinstance(value, dict):
                 yield from _misspelled(value, nested, place.key(key))
         elif key.lower().replace("-", "_") in missing or _typo(key, missing):
             yield Problem(where=str(place), what=f"unknown key {key!r}", hint=valid_names(key, missing))

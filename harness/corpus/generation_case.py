@@ -3,7 +3,8 @@
 The golden of every way to play a text is a plain run: one pass over the text.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -13,11 +14,24 @@ from harness.core.ways import MOST_PADS, WAYS, Play, TextSettings, plays_of
 from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.decoder import Decoder, decoder_of
+from harness.corpus.feature_tokens import feature_tokens
 from harness.corpus.fixed_cache import CachePosition
 from harness.corpus.port import ValueType
 
 _LARGEST = 1 << 31
 """A number of positions that no model reaches."""
+
+
+class Passed(msgspec.Struct, frozen=True, kw_only=True):
+    """A value between the sessions of a folder, which is compared, too.
+
+    Attributes:
+        axis: Axis along which it is compared: that of the text's positions, if it has them.
+        once: Whether the prompt alone gives it, and all later tokens use it; else it is given for each token.
+    """
+
+    axis: int
+    once: bool
 
 
 class GenerationSupport(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,17 +41,27 @@ class GenerationSupport(msgspec.Struct, frozen=True, kw_only=True):
         plays: One for each data set.
         declined: Way -> why the model cannot play it.
         batch_axes: Input -> its batch axis; inputs without one are left out.
+        passed: Values between the sessions of a folder.
+        givers: Output -> the stage of the folder that gives it for a prompt, and for later tokens.
+        order: The stages, in the order in which they run.
     """
 
     decoder: Decoder
     plays: tuple[Play, ...]
     declined: dict[str, str]
     batch_axes: dict[str, int]
+    passed: dict[str, Passed] = {}
+    givers: dict[str, tuple[str, str]] = {}
+    order: tuple[str, ...] = ()
 
     @property
     def axes(self) -> dict[str, int]:
-        """Return the outputs that are compared (logits and cache), and the axis of their positions."""
-        return {self.decoder.logits: 1} | {pair.present: pair.axis for pair in self.decoder.cache}
+        """Return the outputs that are compared, and the axis of their positions.
+
+        They are the logits, the cache, and values between the sessions of a folder.
+        """
+        own = {self.decoder.logits: 1} | {pair.present: pair.axis for pair in self.decoder.cache}
+        return own | {name: value.axis for name, value in self.passed.items()}
 
 
 def generation_of(case: Case, settings: TextSettings) -> GenerationSupport | str:
@@ -51,13 +75,22 @@ def generation_of(case: Case, settings: TextSettings) -> GenerationSupport | str
     if (largest := max(settings.prompt, default=0)) >= decoder.vocabulary:
         return f"token {largest} of the prompt is not in its vocabulary of {decoder.vocabulary}"
     types = {port.name: port.type for port in case.ports}
+    held = feature_tokens(case)
+    if isinstance(held, str):
+        return held
+    reserved = sum(held.values())
     plays: list[Play] = []
     declined = {}
     for name in settings.ways:
         rows = _rows(types[decoder.tokens], name)
-        why = _why_not(decoder, name, rows)
-        room = _room(decoder, name, settings)
+        why = _why_not(decoder, name, rows, chained=case.chain is not None)
+        room = _room(decoder, name, settings, reserved)
         found = () if why else plays_of(name, room, settings.new_tokens, rows)
+        if reserved and found:
+            found = tuple(play for play in found if play.begins_with(reserved + 1))
+            why = (
+                "" if found else f"its first step is shorter than the {reserved} tokens of a picture or sound"
+            )
         if not found:
             declined[name] = why or f"a text of {room} tokens is too short"
         if not decoder.cache:
@@ -72,21 +105,38 @@ def generation_of(case: Case, settings: TextSettings) -> GenerationSupport | str
         plays=tuple(plays),
         declined=declined,
         batch_axes={name: axis for name, axis in axes.items() if axis is not None},
+        **_of_chain(case),
     )
+
+
+def _of_chain(case: Case) -> dict[str, Any]:
+    """Return what is known about the values of a folder's sessions."""
+    chain = case.chain
+    if chain is None:
+        return {}
+    types = dict(zip(case.outputs, case.output_types, strict=True))
+    passed = {
+        name: Passed(axis=min(1, types[name].rank - 1), once=name in chain.once)
+        for name in chain.between
+        if name in types
+    }
+    givers = {name: (chain.stage_of(name, later=False), chain.stage_of(name, later=True)) for name in types}
+    return {"passed": passed, "givers": givers, "order": tuple(stage.name for stage in chain.stages)}
 
 
 def data_sets_of(case: Case, generation: GenerationSupport, settings: TextSettings) -> tuple[DataSet, ...]:
     """Return one data set for each play: the whole text, with an empty cache."""
-    texts = _texts(generation, settings)
+    held = feature_tokens(case)
+    texts = _texts(generation, settings, held if isinstance(held, dict) else {})
     return tuple(
         DataSet(name=play.name, inputs=tuple(_inputs(case, generation.decoder, texts, play)))
         for play in generation.plays
     )
 
 
-def _room(decoder: Decoder, way: str, settings: TextSettings) -> int:
+def _room(decoder: Decoder, way: str, settings: TextSettings, reserved: int) -> int:
     """Return the number of positions of a way's text, for which a model must have room."""
-    wanted = settings.longest if way == "lengths" and settings.longest else settings.length
+    wanted = (settings.longest if way == "lengths" and settings.longest else settings.length) + reserved
     held = (decoder.context or _LARGEST) - (MOST_PADS if WAYS[way].needs_mask else 0)
     return min(wanted, held)
 
@@ -97,13 +147,15 @@ def _rows(tokens: ValueType, way: str) -> int:
     return (tokens.shape or (1,))[0] or 1 if fixed else WAYS[way].rows
 
 
-def _why_not(decoder: Decoder, way: str, rows: int) -> str:
+def _why_not(decoder: Decoder, way: str, rows: int, *, chained: bool) -> str:
     """Return why a model cannot play a way; empty if it can."""
     wanted = WAYS[way]
     if wanted.needs_cache and not decoder.cache:
         return "the model has no cache"
     if rows < wanted.rows or (way == "interleaved" and rows > wanted.rows):
         return f"the batch of the model is fixed at {rows}"
+    if way == "shared_buffer" and chained:
+        return "the sessions of the folder get copies of the cache"
     if way == "shared_buffer" and not decoder.shares_buffer:
         return "no operator of the model can have past and present in one buffer"
     return _why_not_padded(decoder, way) if wanted.needs_mask else ""
@@ -119,8 +171,12 @@ def _why_not_padded(decoder: Decoder, way: str) -> str:
     return ""
 
 
-def _texts(generation: GenerationSupport, settings: TextSettings) -> Array:
-    """Return one text for each row that a play may have; the first begins with the prompt."""
+def _texts(generation: GenerationSupport, settings: TextSettings, held: Mapping[int, int]) -> Array:
+    """Return one text for each row that a play may have; the first begins with the prompt.
+
+    ``held`` are the tokens whose places features take, and their number. They follow the first token of each
+    text, and are nowhere else: not even where other tokens are fed before a rewind, which are larger by 1.
+    """
     vocabulary = generation.decoder.vocabulary
     rows = max(len(play.layout) for play in generation.plays)
     length = max(play.length for play in generation.plays)
@@ -128,7 +184,15 @@ def _texts(generation: GenerationSupport, settings: TextSettings) -> Array:
     texts = np.array(
         [np.random.default_rng((SEED, row)).integers(0, vocabulary, length) for row in range(rows)], np.int64
     )
-    texts[0, : len(settings.prompt)] = settings.prompt[:length]
+    for token in held:
+        texts[np.isin(texts, (token, token - 1))] = 0
+    start = sum(held.values()) + 1 if held else 0
+    end = min(length, start + len(settings.prompt))
+    texts[0, start:end] = settings.prompt[: end - start]
+    at = 1
+    for token, count in held.items():
+        texts[:, at : at + count] = token
+        at += count
     return texts
 
 

@@ -9,6 +9,7 @@ from harness.core.scenario import PACKAGE_SCENARIO
 from harness.core.value import Tensor
 from harness.core.ways import TextSettings
 from harness.corpus.case import Case
+from harness.corpus.composed_model import composed_case
 from harness.corpus.data_sets import DataSet, hash_data_set
 from harness.corpus.external_copy import SMALLEST, external_copy
 from harness.corpus.generation_case import data_sets_of, generation_of
@@ -56,10 +57,13 @@ def _empty_batch(case: Case) -> Case | Inapplicable:
 
 
 def _generating(case: Case, text: TextSettings) -> Case | Inapplicable:
-    generation = generation_of(case, text)
+    whole = composed_case(case)
+    if isinstance(whole, str):
+        return Inapplicable(whole)
+    generation = generation_of(whole, text)
     if isinstance(generation, str):
         return Inapplicable(generation)
-    return _with_data(case, "generate", data_sets_of(case, generation, text))
+    return _with_data(whole, "generate", data_sets_of(whole, generation, text))
 
 
 def _slots(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:

@@ -4,6 +4,7 @@ import functools
 
 import msgspec
 
+from harness.agent.launcher import exit_cause
 from harness.core.errors import UsageError, one_line
 from harness.core.facts import UNREPEATABLE
 from harness.core.spread import spread_of
@@ -39,11 +40,10 @@ NOT_REQUESTED = "received a model that was not requested"
 OF_PROGRAM = frozenset(
     {
         *("SIGSEGV", "SIGABRT", "SIGFPE", "SIGILL"),  # a full disk raises SIGBUS, too
-        *("0xC0000005", "0xC000001D", "0xC0000094", "0xC00000FD", "0xC0000374", "0xC0000409"),
+        *map(exit_cause, (0xC0000005, 0xC000001D, 0xC0000094, 0xC00000FD, 0xC0000374, 0xC0000409)),
     }
 )
-"""Ends of a process by its own fault: signals, and codes of Windows for access violation, illegal
-instruction, division by zero, stack overflow, heap corruption, and fail-fast, which is its abort."""
+"""Ends of a process by its own fault: signals, and codes of Windows."""
 
 
 def golden_of(outcome: Outcome, case: Case) -> Golden:

@@ -10,6 +10,7 @@ from harness.core.lru_cache import LruCache, Room
 from harness.core.precision import AS_IS
 from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.case import Case, at_draw, load_case
+from harness.corpus.composed_model import is_chained
 from harness.corpus.converted_models import precision_case, rounded_case
 from harness.corpus.fitting.starts import DRAWS
 from harness.corpus.generation_case import GenerationSupport, generation_of
@@ -233,6 +234,8 @@ class Cases:
             return with_other_inputs(case) if isinstance(case, Case) else case
         if scenario != PLAIN:
             case = self._find(wanted._replace(scenario=PLAIN))
+            if scenario == GENERATE and isinstance(case, NoInput) and is_chained(case.case):
+                case = case.case  # inputs of one of its sessions are no matter
             return self._play(suite, model, scenario, case) if isinstance(case, Case) else case
         if precision != AS_IS:
             case = self._find(wanted._replace(precision=AS_IS))

@@ -10,6 +10,7 @@ from harness.core.record import SCHEMA, Decision, GeneratedInputs, ModelContent,
 from harness.core.value import leaves_of
 from harness.corpus.case import Case
 from harness.corpus.input_words import fed_words
+from harness.corpus.looped_copy import ITERATIONS
 from harness.corpus.port import ValueType
 from harness.corpus.recipe import Recipe
 from harness.operators.book import rounds_by_default
@@ -71,11 +72,12 @@ def record_of(
 
 
 def model_content(case: Case) -> ModelContent:
-    """Return the operators and inputs of a model, as its record has them."""
+    """Return the operators and inputs of a model, as its record has them; without what a scenario adds."""
+    ports = (port for port in case.ports if port.name != ITERATIONS)
     return ModelContent(
         opsets=case.facts.opsets,
         ops=case.facts.op_types,
-        types=tuple(sorted({dtype for port in case.ports for dtype in _dtypes(port.type)})),
+        types=tuple(sorted({dtype for port in ports for dtype in _dtypes(port.type)})),
         ranks=_ranks(case),
         generated=None if case.recipe is None else _generated(case.recipe),
         default_noise=tuple(name for name in case.facts.operators if rounds_by_default(name)),
@@ -83,7 +85,8 @@ def model_content(case: Case) -> ModelContent:
 
 
 def _ranks(case: Case) -> tuple[int, ...]:
-    inputs = case.data_sets[0].inputs if case.data_sets else ()
+    given = case.data_sets[0].inputs if case.data_sets else ()
+    inputs = [(name, value) for name, value in given if name != ITERATIONS]
     return tuple(sorted({tensor.array.ndim for _, tensor in leaves_of(inputs) if tensor is not None}))
 
 

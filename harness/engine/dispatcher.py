@@ -196,6 +196,7 @@ class Dispatcher(msgspec.Struct, frozen=True, eq=False):
             outputs=case.outputs,
             by_reference=isinstance(task, QuestionTask) and task.about.kind is not QuestionKind.PLAYED,
             plays="generate" in message,
+            stages="stages" in message,
         )
         task.budget = budget(message)
         worker.give(task, message)

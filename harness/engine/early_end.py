@@ -55,6 +55,7 @@ PROCESS_DIED = "ProcessDied"
 """Error kind by which an agent reports that another process of a scenario died: ``SIGABRT: where``."""
 
 _WORD = re.compile(r"\S+")
+_FOLDERS = re.compile(r"(?:\b[A-Za-z]:)?[\\/]")
 _FILE_AND_LINE = re.compile(r"\S*\.(?:cc|cpp|cxx|c|cu|cuh|h|hpp|inl|mm|rs):\d+:?")
 _FUNCTION = re.compile(r"-(?=\s)|(?:\w+::)*(?:operator\(\)|[A-Z][a-z0-9]*(?:[A-Z][a-z0-9]*)+)(?=\s)")
 """The text after a file and a line: ``ov_compute.h:311 - ...``, ``shader_helper.cc:416 GenerateSourceCode
@@ -214,7 +215,7 @@ def clean_error(message: str, model: Path | None = None) -> str:
     """
     text = _FUSED.sub(r"\1_\2", _STATUS.sub("", message[:LIMIT]))
     if model is not None:
-        text = text.replace(str(model), model.name)
+        text = _without_folders(text.replace(str(model), model.name), model.name)
     parts = []
     position = 0
     for start, end in _places(text):
@@ -223,6 +224,19 @@ def clean_error(message: str, model: Path | None = None) -> str:
         parts.append(text[position:start])
         position = _after_signature(text, end)
     return one_line(_without_places("".join([*parts, text[position:]])))
+
+
+def _without_folders(text: str, name: str) -> str:
+    """Return a text with the plain name of a file that has another path where the agent is."""
+
+    def plain(word: re.Match[str]) -> str:
+        end = word[0].rfind(name)
+        if end < 1 or word[0][end - 1] not in "\\/":
+            return word[0]
+        folders = _FOLDERS.search(word[0])
+        return word[0][: folders.start()] + word[0][end:] if folders else word[0]
+
+    return _WORD.sub(plain, text)
 
 
 def _without_places(text: str) -> str:

@@ -182,6 +182,7 @@ def ways_figures(rows: Sequence[OutputMetrics], playing: Playing) -> GenerationF
         text=generated.text if generated is not None else (),
         golden_text=() if playing.evidence.played is None else playing.evidence.played.text,
         speed=generated.speed if generated is not None else None,
+        stages=generated.stages if generated is not None else (),
     )
 
 
@@ -190,7 +191,15 @@ def _way(playing: Playing, index: int, rows: Mapping[str, OutputMetrics]) -> Gen
     logits = generation.decoder.logits
     play = generation.plays[index]
     first_cache, cache_from = _first_cache(playing, index, rows)
-    whole = Generated(way=play.name, positions=play.length, first_cache=first_cache, cache_from=cache_from)
+    first_stage, first_value = _first_stage(playing, index, rows)
+    whole = Generated(
+        way=play.name,
+        positions=play.length,
+        first_cache=first_cache,
+        cache_from=cache_from,
+        first_stage=first_stage,
+        first_value=first_value,
+    )
     name = numbered(index, logits)
     row, compared = rows.get(name), playing.parts.get(name)
     right, given = (
@@ -240,6 +249,29 @@ def _first_cache(playing: Playing, index: int, rows: Mapping[str, OutputMetrics]
             found.append((since, order, pair.present))
     since, _, name = min(found, default=(None, 0, ""))
     return name, since
+
+
+def _first_stage(playing: Playing, index: int, rows: Mapping[str, OutputMetrics]) -> tuple[str, str]:
+    """Return the first session of a folder that gives a wrong value, and the value; both empty for none.
+
+    A session that the prompt alone has comes before all positions; at one position the order of the sessions
+    decides.
+    """
+    generation = playing.generation
+    play = generation.plays[index]
+    prompt = sum(place >= 0 for place in play.layout[0][: play.ends[0]])
+    found: list[tuple[int, int, str, str]] = []
+    for value, (first, later) in generation.givers.items():
+        row, compared = (each.get(numbered(index, value)) for each in (rows, playing.parts))
+        since = None
+        if isinstance(row, OutputMetrics) and isinstance(compared, ComparedPositions):
+            since = _first_bad(row, compared, playing.policy)
+        if since is not None:
+            passed = generation.passed.get(value)
+            at = -1 if passed is not None and passed.once else since
+            stage = first if at < prompt or play.buffers == "none" else later
+            found.append((at, generation.order.index(stage), stage, value))
+    return min(found)[2:] if found else ("", "")
 
 
 def _disagreements(playing: Playing) -> Iterator[str]:

@@ -110,6 +110,7 @@ def job(
             "execution_mode": settings["execution_mode"],
             **(played if module else {}),
             **({} if generation is None else {"generate": _played(generation, demands.scenario)}),
+            **({"stages": _stages(case, local=local)} if generation is not None and case.chain else {}),
             **({} if latency is None else {"latency": msgspec.to_builtins(latency)}),
             **({} if repeat is None else {"repeat": msgspec.to_builtins(repeat)}),
             **({} if question is None else question.job_fields()),
@@ -140,6 +141,12 @@ def _in_float64(case: Case) -> dict[str, Any]:
 
 def _played(generation: GenerationSupport, settings: Mapping[str, Any]) -> dict[str, Any]:
     return {**msgspec.to_builtins(generation), "new_tokens": settings.get("new_tokens", 0)}
+
+
+def _stages(case: Case, *, local: bool) -> list[dict[str, Any]]:
+    """Return the sessions of a folder; none if the agent cannot read its path."""
+    assert case.chain is not None  # noqa: S101 - the caller has seen it
+    return [msgspec.to_builtins(one, enc_hook=str) for one in (case.chain.stages if local else ())]
 
 
 def piece(case: Case, name: str, offset: int) -> bytes | None:

@@ -27,6 +27,9 @@ SCENARIO_RUNS = 32
 _ORDERS = 4
 """Orders of steps of the scenario ``lifecycle``, one of them in rounds."""
 
+PROFILED_SESSIONS = 3
+"""Further sessions whose profiles tell the time of nodes."""
+
 _TWICE = 2
 """Factor for an agent that reports before and after, or that runs everything again in a fresh process."""
 
@@ -105,6 +108,9 @@ def _asked(job: Mapping[str, Any]) -> tuple[int, int]:
         texts = MEASURED_TEXTS
     if latency := job.get("latency"):
         runs += texts * (latency["warm_up"] + latency["repeats"] + 2)
+        if latency.get("nodes"):
+            sessions += PROFILED_SESSIONS
+            runs += PROFILED_SESSIONS * (latency["warm_up"] + latency["repeats"] + 2)
     return sessions, runs
 
 

@@ -99,7 +99,20 @@ class SpeedFields(_Table, frozen=True, kw_only=True):
         list[tuple[SessionRunCount, Amount]], msgspec.Meta(max_length=MOST_FIGURES)
     ] = []
     tokens_per_s: Annotated[list[tuple[SessionRunCount, Amount]], msgspec.Meta(max_length=MOST_FIGURES)] = []
+    tokens_per_s_at: Annotated[
+        list[tuple[SessionRunCount, Amount]], msgspec.Meta(max_length=MOST_FIGURES)
+    ] = []
     cache_mib: Amount | None = None
+
+
+class StageFields(_Table, frozen=True, kw_only=True):
+    """Where a session of a folder ran: ``harness.core.generation_figures.StagePlace``."""
+
+    name: WireName
+    asked: bool
+    ep_nodes: SessionRunCount
+    cpu_nodes: SessionRunCount
+    cpu_ops: Counts
 
 
 class GeneratedFields(_Table, frozen=True, kw_only=True):
@@ -109,11 +122,13 @@ class GeneratedFields(_Table, frozen=True, kw_only=True):
         declined: Number of each data set that cannot be played, and the reason; it has no outputs.
         text: Tokens that the EP chooses by itself.
         speed: How fast it is.
+        stages: Where each session of a folder ran, in their order.
     """
 
     declined: Annotated[list[tuple[SessionRunCount, Text]], msgspec.Meta(max_length=MOST_ITEMS)] = []
     text: Annotated[list[SessionRunCount], msgspec.Meta(max_length=MOST_ITEMS)] = []
     speed: SpeedFields | None = None
+    stages: Annotated[list[StageFields], msgspec.Meta(max_length=MOST_ITEMS)] = []
 
 
 class _Result(ToldFacts, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="status"):

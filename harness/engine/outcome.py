@@ -9,7 +9,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.facts import Placement, Repeats, RunFacts, ToldFacts, shared
-from harness.core.generation_figures import GenerationSpeed
+from harness.core.generation_figures import GenerationSpeed, StagePlace
 from harness.core.latency import latency_of
 from harness.core.record import ProcessState
 from harness.core.scenario import PLAIN, SCENARIOS, Observation, Observations, ParameterValue
@@ -43,11 +43,13 @@ class Played(msgspec.Struct, frozen=True, kw_only=True):
         declined: Number of a data set -> why the target cannot play it.
         text: Tokens that the EP chooses by itself.
         speed: How fast it is; None if it was not requested.
+        stages: Where each session of a folder ran.
     """
 
     declined: dict[int, str] = {}
     text: tuple[int, ...] = ()
     speed: GenerationSpeed | None = None
+    stages: tuple[StagePlace, ...] = ()
 
 
 class Ran(RunFacts, frozen=True, kw_only=True):
@@ -201,12 +203,14 @@ class ExpectedResult(msgspec.Struct, frozen=True, kw_only=True):
         outputs: Names of the model's outputs, as the model declares them.
         by_reference: Whether it is an answer that judges others, and so must have exactly these outputs.
         plays: Whether each data set is played in a way of the scenario ``generate``.
+        stages: Whether several sessions of a folder play it.
     """
 
     data_sets: int
     outputs: tuple[str, ...]
     by_reference: bool = False
     plays: bool = False
+    stages: bool = False
 
 
 def from_result(
@@ -302,12 +306,14 @@ def _played(fields: GeneratedFields, data_sets: int) -> Played:
         speed = GenerationSpeed(
             first_token_ms=dict(fields.speed.first_token_ms),
             tokens_per_s=dict(fields.speed.tokens_per_s),
+            tokens_per_s_at=dict(fields.speed.tokens_per_s_at),
             cache_mib=fields.speed.cache_mib,
         )
     return Played(
         declined={number: one_line(why) for number, why in fields.declined},
         text=tuple(fields.text),
         speed=speed,
+        stages=tuple(StagePlace(**msgspec.structs.asdict(one)) for one in fields.stages),
     )
 
 
@@ -332,6 +338,11 @@ def _check_played(generated: GeneratedFields | None, asked: ExpectedResult) -> N
         raise ProtocolError("it was asked to play ways of generating text, and gave a plain result")
     if generated is not None and not asked.plays:
         raise ProtocolError("it reported ways of generating text, but the job requested none")
+    if generated is not None and bool(generated.stages) != asked.stages:
+        what = (
+            "reported sessions of a folder" if generated.stages else "did not report each session of a folder"
+        )
+        raise ProtocolError(f"it {what}, and was asked for {'several' if asked.stages else 'one'}")
 
 
 def _named(names: list[str], wires: list[Any], tensors: Tensors) -> NamedValues:

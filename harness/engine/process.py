@@ -61,6 +61,12 @@ An agent that ends all jobs that it holds sends three for each.
 MOST_MESSAGE_BYTES_WAITING = 64 << 20
 """The same in bytes, not counting the message that exceeds it."""
 
+_TOLD_STATUS = re.compile(r"^ep-harness agent: ended by 0x([0-9A-F]{8})\s*\Z", re.MULTILINE)
+"""The last line of an agent for Windows: wine, and ssh, pass on eight bits of a status."""
+
+_NEGATIVE_CODE = re.compile(r"exit code (-\d{1,10})")
+"""A status of Windows as cmd.exe writes it."""
+
 FROM_OUTSIDE = "SIGTERM"
 """How an agent ends that a person or a scheduler stops: no program sends this signal to itself."""
 
@@ -326,6 +332,14 @@ class AgentProcess:
             self.left = [] if self._started.has_helpers else left
 
     def _cause(self, code: int) -> str:
+        """Return how it ended; a status of Windows that no exit code of this system holds is printed."""
+        cause = self._reported_cause(code)
+        if negative := _NEGATIVE_CODE.fullmatch(cause):
+            return exit_cause(int(negative[1]) & 0xFFFFFFFF)
+        told = _TOLD_STATUS.search(self._last_printed) if cause.startswith("exit code") else None
+        return exit_cause(int(told[1], 16)) if told else cause
+
+    def _reported_cause(self, code: int) -> str:
         """Return how it ended, from its exit code or from the launcher's report elsewhere."""
         marker = self._started.marker
         if not marker:

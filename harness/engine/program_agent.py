@@ -2,7 +2,8 @@
 
 On another machine a POSIX shell takes the part of ``harness.agent.launcher``: it sets the variables, gives
 the agent an empty folder, sends signs of life, and reports how the agent ended. Everything that it needs
-comes through standard input, so that no process list shows it.
+comes through standard input, so that no process list shows it. On Windows a batch file takes this part, for
+an agent whose name ends in ``.exe``; only signs of life are beyond it.
 """
 
 import functools
@@ -15,18 +16,23 @@ import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from harness.agent.frame import BINARY, LINE, MODES
 from harness.agent.hello import hello
 from harness.agent.launcher import sign_of_life
 from harness.agent.orphans import OWNER
-from harness.engine import bring_files
+from harness.engine import bring_files, windows_shell
 from harness.engine.started import BEAT_S, SOCKET, SSH, Started, start_process
 from harness.plan.target import Runtime
 
 _SSH_HOME = "$HOME/.cache/ort-ep-harness/agents"
 _ADB_HOME = "/data/local/tmp/ort-ep-harness"
 """The folder over there that keeps agents by their SHA-256, and the folders of their processes."""
+
+_WINE = frozenset({"wine", "wine64"})
+"""Programs that start a server for all processes of Windows here. It outlives them, and must not be ended as
+one that an agent has left behind; the agent ends what it started by a job object."""
 
 _READS_SCRIPT = ("sh", "-c", 'IFS= read -r script; eval "$script"')
 """A shell reads a line byte by byte, so that the rest of its input is for the agent."""
@@ -55,15 +61,19 @@ def launch_program(runtime: Runtime, env: Mapping[str, str], folder: Path) -> St
     modes = {LINE: (LINE,), BINARY: (BINARY,)}.get(runtime.channel or "", MODES)
     opening = hello(token, modes, f"tcp://127.0.0.1:{port}" if listener else "").encode() + b"\n"
     marker = owner = ""
-    if runtime.ssh or runtime.adb:
+    if runtime.ssh and windows_shell.is_for_windows(runtime.agent[0]):
+        marker = f"ep-harness-{secrets.token_hex(8)}"
+        command = _windows_command(runtime, port, env, folder, marker)
+        variables: Mapping[str, str] = {}
+    elif runtime.ssh or runtime.adb:
         marker = f"ep-harness-{secrets.token_hex(8)}"
         command = _remote_command(runtime, port)
         opening = _script(runtime, env, marker).encode() + b"\n" + opening
-        variables: Mapping[str, str] = {}
+        variables = {}
     else:
-        owner = secrets.token_hex(8)
         command = (*shlex.split(runtime.command or ""), *_found(runtime))
-        variables = {**env, OWNER: owner}
+        owner = "" if _WINE.intersection(Path(word).name for word in command) else secrets.token_hex(8)
+        variables = {**env, OWNER: owner} if owner else env
     return Started(
         popen=start_process(command, variables, folder, silent=listener is not None),
         folder=folder,
@@ -94,18 +104,76 @@ def _found(runtime: Runtime) -> tuple[str, ...]:
 
 def _remote_command(runtime: Runtime, port: int) -> tuple[str, ...]:
     """Return a command here that uploads what is missing there, and then becomes the connection."""
-    reach = _reach(runtime, port)
-    files = [(path, _digest_now(path)) for path in runtime.agent_files]
-    prepare = [[*_adb(runtime), "reverse", f"tcp:{port}", f"tcp:{port}"]] if runtime.adb and port else []
     plan = {
-        "reach": _reach(runtime, 0),
-        "home": _home(runtime),
-        "push": [*_adb(runtime), "push"] if runtime.adb else [],
-        "files": [(path, _kept_name(path, digest)) for path, digest in files],
-        "prepare": prepare,
-        "then": [*reach, shlex.join(_READS_SCRIPT)],
+        "files": [_upload(runtime, path) for path in runtime.agent_files],
+        "prepare": [[*_adb(runtime), "reverse", f"tcp:{port}", f"tcp:{port}"]]
+        if runtime.adb and port
+        else [],
+        "then": [*_reach(runtime, port), shlex.join(_READS_SCRIPT)],
     }
+    return _bringing(plan)
+
+
+def _bringing(plan: dict[str, Any]) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", str(Path(bring_files.__file__).absolute()), json.dumps(plan))
+
+
+def _upload(runtime: Runtime, path: str) -> dict[str, Any]:
+    """Return how a file gets there. Only mkdir, test, cat, chmod and mv are needed over there."""
+    reach, home, name = _reach(runtime, 0), _home(runtime), _kept_name(path)
+    folder, new = f"{home}/{name.partition('/')[0]}", f".{secrets.token_hex(4)}"
+    there = f'"{folder}"/{shlex.quote(name.partition("/")[2])}'
+    begin, end = f'umask 077; mkdir -p "{folder}"', f"chmod 700 {there}{new} && mv {there}{new} {there}"
+    bring = [[*reach, f"{begin} && cat >{there}{new} && {end}"]]
+    if runtime.adb:  # its folder has no character to quote
+        bring = [[*reach, begin], [*_adb(runtime), "push", path, f"{home}/{name}{new}"], [*reach, end]]
+    return {"path": path, "asked": [*reach, f"test -x {there} && echo present"], "bring": bring}
+
+
+def _windows_command(
+    runtime: Runtime, port: int, env: Mapping[str, str], folder: Path, marker: str
+) -> tuple[str, ...]:
+    """Return what ``_remote_command`` does, for Windows behind ssh; ``folder`` takes the batch file."""
+    reach, home = _reach(runtime, 0), windows_shell.WINDOWS_HOME
+    files: list[dict[str, Any]] = []
+    for path in runtime.agent_files:
+        there, new = f"{home}/{_name_for_windows(path)}", f".{secrets.token_hex(4)}"
+        files.append(
+            {
+                "path": path,
+                "asked": [*reach, windows_shell.said(f"if exist {there} echo present")],
+                "bring": [
+                    [*reach, _folder_for_windows(there.rpartition("/")[0])],
+                    _copy(runtime, path, there + new),
+                    # Another process may bring it at the same time, and run it already.
+                    [*reach, windows_shell.said(f"if not exist {there} move /y {there}{new} {there}")],
+                    [*reach, windows_shell.said(f"if exist {there}{new} del {there}{new}")],
+                ],
+            }
+        )
+    words = [
+        "..\\" + _name_for_windows(word).replace("/", "\\")
+        if word in runtime.agent_files
+        else windows_shell.escaped(word)
+        for word in runtime.agent
+    ]
+    batch, run = folder / "run.cmd", f"{home}/run-{marker}.cmd"
+    batch.write_bytes(windows_shell.batch_file(env, words, marker).encode())
+    prepare = [[*reach, _folder_for_windows(home)], _copy(runtime, str(batch), run)]
+    then = [*_reach(runtime, port), windows_shell.said(run)]
+    return _bringing({"files": files, "prepare": prepare, "then": then})
+
+
+def _folder_for_windows(path: str) -> str:
+    return windows_shell.said(f"if not exist {path} mkdir {path}")
+
+
+def _copy(runtime: Runtime, path: str, there: str) -> list[str]:
+    return ["scp", "-q", *SSH[1:-2], "--", path, f"{runtime.ssh}:{there}"]
+
+
+def _name_for_windows(path: str) -> str:
+    return f"{_digest_now(path)}/{windows_shell.plain_name(Path(path).name)}"
 
 
 def _reach(runtime: Runtime, port: int) -> list[str]:
@@ -142,11 +210,12 @@ def _word_there(word: str, runtime: Runtime) -> str:
     """Return a word of the agent's command in shell, where an uploaded file has its path over there."""
     if word not in runtime.agent_files:
         return shlex.quote(word)
-    return f'"$home"/{shlex.quote(_kept_name(word, _digest_now(word)))}'
+    return f'"$home"/{shlex.quote(_kept_name(word))}'
 
 
-def _kept_name(path: str, digest: str) -> str:
-    return f"{digest}/{Path(path).name}"
+def _kept_name(path: str) -> str:
+    """Return the name of a file over there, below the folder of agents."""
+    return f"{_digest_now(path)}/{Path(path).name}"
 
 
 def _digest_now(path: str) -> str:

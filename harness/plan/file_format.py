@@ -205,7 +205,8 @@ class TargetTable(msgspec.Struct, kw_only=True):
         Meta(description="Plugin EP: a package with get_library_path(), or a library's path."),
     ] = UNSET
     device: Annotated[
-        dict[SelectorText, SelectorValue], Meta(description="Device filter; every entry must match.")
+        dict[SelectorText, SelectorValue],
+        Meta(description="Device filter; every entry must match, `number` counts those that do."),
     ] = {}
     options: Annotated[dict[SelectorText, SelectorValue], Meta(description="Provider options.")] = {}
     precisions: Annotated[

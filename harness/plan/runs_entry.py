@@ -36,6 +36,9 @@ class LatencyTable(SelectorTable, kw_only=True):
             description="Seconds after which no further run begins, warm-up included; one run always counts."
         ),
     ] = 10.0
+    nodes: Annotated[
+        bool, Meta(description="Whether three more sessions tell the time of each node, by their profiles.")
+    ] = False
 
 
 class RepeatTable(SelectorTable, kw_only=True):
@@ -46,12 +49,13 @@ class RepeatTable(SelectorTable, kw_only=True):
     bit_equal: Annotated[bool, Meta(description="Whether all of them have to give the same bits.")] = False
 
 
-class LatencySettings(msgspec.Struct, frozen=True, kw_only=True):
+class LatencySettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How latency is measured; fields as in ``LatencyTable``."""
 
     warm_up: int
     repeats: int
     budget_s: float
+    nodes: bool = False
 
 
 class RepeatSettings(msgspec.Struct, frozen=True, kw_only=True):

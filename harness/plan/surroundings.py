@@ -68,7 +68,7 @@ def surroundings_of(
     ``chain`` and ``device_filter`` are the providers and the device of the target.
     """
     processor = _table(fingerprint.get("processor"))
-    devices = [each for each in _devices(fingerprint) if _matches(each, device_filter)]
+    devices = matching_devices(fingerprint, device_filter)
     facts = [dict(_facts(each)) for each in devices]
     machine = str(fingerprint.get("machine", ""))
     names = next((names for names in _OF_ONE_FAMILY if machine in names), (machine,))
@@ -89,6 +89,20 @@ def surroundings_of(
         device=_name(facts[0], str(processor.get("model", ""))) if facts else " ".join(own_processor),
         accelerated=bool(types) and types != {"CPU"} and not simulated_by and not own_processor,
     )
+
+
+def matching_devices(
+    fingerprint: Mapping[str, Any], device_filter: Mapping[str, str]
+) -> list[Mapping[str, Any]]:
+    """Return the devices of a fingerprint that match a filter; the one of its number, if it has one."""
+    wanted = dict(device_filter)
+    number = wanted.pop("number", None)
+    found = []
+    for device in _devices(fingerprint):
+        facts = dict(_facts(device))
+        if all(facts.get(key, "").lower() == str(value).lower() for key, value in wanted.items()):
+            found.append(device)
+    return found if number is None else [each for at, each in enumerate(found, 1) if str(at) == number]
 
 
 def _table(value: object) -> Mapping[str, Any]:
@@ -113,11 +127,6 @@ def _name(facts: Mapping[str, str], processor: str) -> str:
     own = processor if facts.get("type", "").upper() == "CPU" else ""
     kind = " ".join(filter(None, (facts.get("vendor", ""), facts.get("type", ""))))
     return next(named, "") or own or kind
-
-
-def _matches(device: Mapping[str, Any], wanted: Mapping[str, str]) -> bool:
-    facts = dict(_facts(device))
-    return all(facts.get(key, "").lower() == str(value).lower() for key, value in wanted.items())
 
 
 def _ep_version(fingerprint: Mapping[str, Any], devices: list[Mapping[str, Any]]) -> str:

@@ -1,5 +1,6 @@
 """The difference of two runs, cell by cell: regressed, fixed, changed, new and gone."""
 
+import types
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
@@ -20,6 +21,7 @@ from harness.report.latency_change import LatencyChange
 from harness.report.likeness import Likeness, Unlike
 from harness.report.manners_change import new_leaks, new_manners
 from harness.report.merge import MergedRun
+from harness.report.node_time_change import node_time_changes
 from harness.report.same_measure import PARTS, MeasureChange, MeasurePart, measure_change
 from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
 
@@ -199,24 +201,46 @@ class Diff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_merged(
-    old: MergedRun, new: MergedRun, *, names: tuple[str, str], earlier: Sequence[MergedRun] = ()
+    old: MergedRun,
+    new: MergedRun,
+    *,
+    names: tuple[str, str],
+    earlier: Sequence[MergedRun] = (),
+    speed: Mapping[str, LatencyChange] = types.MappingProxyType({}),
 ) -> Diff:
     """Compare two runs, each merged as one. ``names`` are those of the old and the new run.
 
     ``earlier`` are runs of earlier nights, which show how much latencies vary from night to night.
+    ``speed`` has the cells whose latency was compared in another way: cell -> its change.
     """
     before = {record.cell: record for _, record in old.records}
     after = {record.cell: record for _, record in new.records}
     likeness = Likeness(old, new)
     order = list(CellChangeKind)
     measures = {cell: measure_change(record, after[cell]) for cell, record in before.items() if cell in after}
-    latencies, latency = compared_latencies(old, new, earlier, likeness)
+    latencies, latency = compared_latencies(old, new, earlier, likeness, speed)
+    latencies |= speed
+    times = node_time_changes(
+        {
+            cell: (record.node_times, after[cell].node_times)
+            for cell, record in before.items()
+            if cell in measures
+            and not measures[cell].model
+            and likeness.comparable(record.target)
+            and record.node_times is not None
+            and after[cell].node_times is not None
+        }
+    )
     found = [
         change
         for cell in sorted(before.keys() | after.keys())
         if (
             change := _change(
-                before.get(cell), after.get(cell), measures.get(cell), likeness, latencies.get(cell)
+                before.get(cell),
+                after.get(cell),
+                measures.get(cell),
+                likeness,
+                (latencies.get(cell), times.get(cell, "")),
             )
         )
     ]
@@ -292,15 +316,16 @@ def _change(
     new: Record | None,
     measure: MeasureChange | None,
     likeness: Likeness,
-    latency: LatencyChange | None,
+    speed: tuple[LatencyChange | None, str],
 ) -> CellChange | None:
-    """Return how one cell changed; None if it did not."""
+    """Return how one cell changed; None if it did not. ``speed`` is its latency, and operators in words."""
+    latency, operators = speed
     one = new or old
     if one is None:
         return None
     facts: tuple[str, ...] = ()
     if old and new and measure:
-        facts = (*_facts(old, new, like=not measure.told), *_latency_facts(latency))
+        facts = (*_facts(old, new, like=not measure.told), *_latency_facts(latency, operators))
         less = is_less(share_on_ep(old.placement), share_on_ep(new.placement))
         kind = kind_between(old.verdict, new.verdict, measure, has_facts=bool(facts), less=less)
         facts = (*_told(old, new, measure), *facts)
@@ -390,11 +415,13 @@ def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
         yield f"error {brief(used[0])} -> {brief(used[1])} of the allowed"
 
 
-def _latency_facts(change: LatencyChange | None) -> Iterator[str]:
-    """Yield a change of latency that noise does not explain, or that may be one."""
+def _latency_facts(change: LatencyChange | None, operators: str) -> Iterator[str]:
+    """Yield changes of latency, and of operators in words, that noise does not explain or that may be one."""
     if change and (change.verdict in {"slower", "faster"} or change.may_be_slower):
         may_be = " whether it is slower" if change.may_be_slower else ""
         yield f"{change.verdict}{may_be}: {change.reason}"
+    if operators:
+        yield one_line(operators, _REASON_CHARS)
 
 
 def _not_run(run: MergedRun) -> int:

@@ -59,12 +59,13 @@ class SpeedRow(RecordRow, frozen=True, kw_only=True):
     Attributes:
         label: Target and axes, as the report names them.
         run: Name of the run folder.
-        figure: ``first_token_ms``, ``tokens_per_s`` or ``cache_mib``.
-        size: Length of the prompt for the first token, size of the batch for tokens; null for the cache.
+        figure: ``first_token_ms``, ``tokens_per_s``, ``tokens_per_s_at`` or ``cache_mib``.
+        size: Length of the prompt for the first token, size of the batch for tokens, length of the context
+            for tokens after it; null for the cache.
     """
 
     verdict: Verdict
-    figure: Literal["first_token_ms", "tokens_per_s", "cache_mib"]
+    figure: Literal["first_token_ms", "tokens_per_s", "tokens_per_s_at", "cache_mib"]
     size: int | None
     value: float
 
@@ -94,6 +95,8 @@ def speed_rows(run: MergedRun) -> Iterator[SpeedRow]:
             yield SpeedRow(**common, figure="first_token_ms", size=size, value=value)
         for size, value in sorted(speed.tokens_per_s.items()):
             yield SpeedRow(**common, figure="tokens_per_s", size=size, value=value)
+        for size, value in sorted(speed.tokens_per_s_at.items()):
+            yield SpeedRow(**common, figure="tokens_per_s_at", size=size, value=value)
         if speed.cache_mib is not None:
             yield SpeedRow(**common, figure="cache_mib", size=None, value=speed.cache_mib)
 

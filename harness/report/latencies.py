@@ -2,7 +2,7 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -40,14 +40,21 @@ class Latencies(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compared_latencies(
-    old: MergedRun, new: MergedRun, earlier: Sequence[MergedRun], likeness: Likeness
+    old: MergedRun,
+    new: MergedRun,
+    earlier: Sequence[MergedRun],
+    likeness: Likeness,
+    but: Container[str] = (),
 ) -> tuple[dict[str, LatencyChange], Latencies | None]:
     """Compare the latencies of each cell with those of the previous run, and of earlier ones.
+
+    Cells of ``but`` are left out.
 
     Returns:
         Return the changes by cell, and their numbers; None if no cell has a latency on like machines.
     """
-    cells = dict(_pairs(old, new, [(run, Likeness(run, new)) for run in earlier], likeness))
+    pairs = _pairs(old, new, [(run, Likeness(run, new)) for run in earlier], likeness)
+    cells = {cell: pair for cell, pair in pairs if cell not in but}
     if not cells:
         return {}, None
     changes = latency_changes(cells)

@@ -36,16 +36,16 @@ FLOOR = 0.05
 """A change by at most this share does not matter: the place of code and data in memory alone changes as
 much (Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS 2009)."""
 
-_FLOOR_MS = 0.01
+FLOOR_MS = 0.01
 """A change by at most so many milliseconds does not matter: the smallest models spend them in Python."""
 
 USUAL_SPREAD = 0.03
 """Standard deviation of a cell's time from run to run, as a share, before runs have shown it."""
 
-_PRIOR_RUNS = 10
+PRIOR_RUNS = 10
 """Degrees of freedom that ``USUAL_SPREAD`` counts for, and other cells in each if nothing shows how many."""
 
-_LEVEL = 0.0075
+LARGEST_P = 0.0075
 """Largest p-value of a cell that counts as slower.
 
 At most one in a hundred equal cells should; a quarter of that is a margin, because the variance is an
@@ -55,7 +55,7 @@ estimate.
 _OUTSIDE = 0.01
 """Share of the intervals that do not contain the true ratio."""
 
-_FALSE = 0.05
+FALSE_SHARE = 0.05
 """Share of the cells reported as slower that may be equal ones, on average."""
 
 _MISSED = 0.05
@@ -155,22 +155,22 @@ def latency_changes(cells: Mapping[str, Pair]) -> dict[str, LatencyChange]:
     told = {name: _evidence(*pair) for name, pair in cells.items() if not why_not[name]}
     tested = dict(zip(told, _tests(list(told.values())), strict=True))
     # All quantiles must show the change: asking for any of them would be several tests.
-    slower = discoveries({name: max(one.slower) for name, one in tested.items()}, _FALSE)
-    faster = discoveries({name: max(one.faster) for name, one in tested.items()}, _FALSE)
-    any_slower = discoveries({name: _any(one.slower) for name, one in tested.items()}, _FALSE)
-    any_faster = discoveries({name: _any(one.faster) for name, one in tested.items()}, _FALSE)
+    slower = discoveries({name: max(one.slower) for name, one in tested.items()}, FALSE_SHARE)
+    faster = discoveries({name: max(one.faster) for name, one in tested.items()}, FALSE_SHARE)
+    any_slower = discoveries({name: _any(one.slower) for name, one in tested.items()}, FALSE_SHARE)
+    any_faster = discoveries({name: _any(one.faster) for name, one in tested.items()}, FALSE_SHARE)
     found = {}
     for name, (before, after) in cells.items():
         if name not in told:
             found[name] = _without_interval(before, after, why_not[name])
             continue
         one = tested[name]
-        bound = math.log(1 + max(FLOOR, _FLOOR_MS / min(_median(before), _median(after))))
+        bound = math.log(1 + max(FLOOR, FLOOR_MS / min(_median(before), _median(after))))
         change = told[name].change
         verdict: LatencyVerdict = "same"
-        if name in slower and max(one.slower) <= _LEVEL and change.min() > bound:
+        if name in slower and max(one.slower) <= LARGEST_P and change.min() > bound:
             verdict = "slower"
-        elif name in faster and max(one.faster) <= _LEVEL and change.max() < -bound:
+        elif name in faster and max(one.faster) <= LARGEST_P and change.max() < -bound:
             verdict = "faster"
         # A single quantile: something slowed down a part of the runs.
         in_part = name in any_slower and bool(change.max() > bound)
@@ -238,7 +238,7 @@ def _without_interval(before: Sequence[Latency], after: Sequence[Latency], why_n
     medians = _median(before), _median(after)
     ratio = medians[1] / medians[0] if medians[0] else None
     reason = f"{medians[0]:.4g} ms became {medians[1]:.4g} ms, but {why_not}"
-    slower = ratio is not None and ratio > _CLEARLY and medians[1] - medians[0] > _FLOOR_MS
+    slower = ratio is not None and ratio > _CLEARLY and medians[1] - medians[0] > FLOOR_MS
     return LatencyChange(
         verdict="unclear", may_be_slower=slower, ratio=ratio, low=None, high=None, reason=reason
     )
@@ -311,13 +311,13 @@ def _tests(cells: Sequence[_Evidence]) -> list[_Tested]:
     degrees = sum(one.degrees for one in cells)
     counts = _independence(cells)
     # Degrees of freedom of what the other cells and ``USUAL_SPREAD`` tell together.
-    known = [_PRIOR_RUNS + counts * (degrees - one.degrees) for one in cells]
+    known = [PRIOR_RUNS + counts * (degrees - one.degrees) for one in cells]
     expected = [
-        np.maximum((_PRIOR_RUNS * USUAL_SPREAD**2 + counts * (total - own)) / of, 0) + one.mean_within
+        np.maximum((PRIOR_RUNS * USUAL_SPREAD**2 + counts * (total - own)) / of, 0) + one.mean_within
         for one, own, of in zip(cells, between, known, strict=True)
     ]
     alike = _likeness_of_variances(cells, expected)
-    level_alone = min(_LEVEL, _FALSE / len(cells))
+    level_alone = min(LARGEST_P, FALSE_SHARE / len(cells))
     return [
         _tested(one, its, min(alike, of), level_alone)
         for one, its, of in zip(cells, expected, known, strict=True)
@@ -345,13 +345,13 @@ def _likeness_of_variances(cells: Sequence[_Evidence], expected: Sequence[Floats
 
     If all cells vary alike, the logarithms of their estimates scatter as chi-squared does. What they scatter
     more is the variance of the logarithm of the cells' own variances, hence the degrees. The estimate is
-    uncertain, and too many degrees tell equal cells as slower: ``_PRIOR_RUNS`` counts, unless that is more
+    uncertain, and too many degrees tell equal cells as slower: ``PRIOR_RUNS`` counts, unless that is more
     than a standard error from the estimate.
     """
     shown = [
         (one, its) for one, its in zip(cells, expected, strict=True) if one.degrees and one.squares.all()
     ]
-    prior = trigamma(_PRIOR_RUNS / 2)
+    prior = trigamma(PRIOR_RUNS / 2)
     if len(shown) > 1:
         logs = np.array([np.log(one.squares / one.degrees / its) for one, its in shown])
         by_chance = statistics.fmean(trigamma(one.degrees / 2) for one, _ in shown)
@@ -384,7 +384,7 @@ def _tested(one: _Evidence, expected: Floats, prior: float, level_alone: float) 
         slower=tuple(survival(t, degrees) for t in ts),
         faster=tuple(survival(-t, degrees) for t in ts),
         half=critical(_OUTSIDE / 2, degrees) * error,
-        promise=math.exp((critical(_LEVEL, degrees) + found) * error),
+        promise=math.exp((critical(LARGEST_P, degrees) + found) * error),
         promise_alone=math.exp((critical(level_alone, degrees) + found) * error),
     )
 

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import msgspec
 
+from harness.core.errors import UsageError
 from harness.report.diff import Diff, compare_merged
 from harness.report.merge import MergedRun, merge
 from harness.report.read import RunData, read_run, run_folders
+from harness.report.speed_file import read_speed
 
 
 def read_side(path: Path) -> MergedRun:
@@ -36,7 +38,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def compare_runs(
-    old: RunData | Path | str, new: RunData | Path | str, *, earlier: Sequence[RunData | Path | str] = ()
+    old: RunData | Path | str,
+    new: RunData | Path | str,
+    *,
+    earlier: Sequence[RunData | Path | str] = (),
+    speed: Path | None = None,
 ) -> Comparison:
     """Compare two runs cell by cell.
 
@@ -44,13 +50,19 @@ def compare_runs(
         old: A run folder, or a folder of runs that count as one; or what ``read_run`` returns.
         new: The run that is compared with it.
         earlier: More nights before ``old``, which show how far latencies differ from night to night.
+        speed: What `compare-speed --out` wrote: it decides on the latency of its cells.
 
     Raises:
-        UsageError: A run cannot be read.
+        UsageError: A run or the file cannot be read, or the file has no cell of both runs.
     """
     sides = _side(old), _side(new)
     nights = [_side(night) for night in earlier]
-    diff = compare_merged(*sides, names=(_name(old), _name(new)), earlier=nights)
+    told = {} if speed is None else read_speed(speed)
+    both = [{record.cell for _, record in side.records} for side in sides]
+    if speed is not None and not told.keys() & both[0] & both[1]:
+        hint = "compare the speed of the matrix of these runs"
+        raise UsageError.at(speed, "it has no cell that is in both runs", hint)
+    diff = compare_merged(*sides, names=(_name(old), _name(new)), earlier=nights, speed=told)
     notices = tuple(notice for side in (*sides, *nights) for notice in side.notices)
     return Comparison(diff=diff, old=sides[0], new=sides[1], notices=notices)
 

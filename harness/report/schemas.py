@@ -1,8 +1,9 @@
-"""JSON Schemas of the output of `report --format json` and `diff --json`, published in docs/reference."""
+"""JSON Schemas of results as JSON: `report`, `diff` and `compare-speed`; published in docs/reference."""
 
 from typing import Any
 
 from harness.core.json_schema import json_schema_of
+from harness.core.speed_change import SpeedComparison
 from harness.report.cell_columns import MEANINGS
 from harness.report.diff import Diff
 from harness.report.json_report import ReportFile
@@ -19,3 +20,8 @@ def report_schema() -> dict[str, Any]:
 def diff_schema() -> dict[str, Any]:
     """Return the schema of a difference: docs/reference/diff.schema.json."""
     return json_schema_of(Diff, "ep-harness diff --json")
+
+
+def speed_schema() -> dict[str, Any]:
+    """Return the schema of a comparison of two builds: docs/reference/speed.schema.json."""
+    return json_schema_of(SpeedComparison, "ep-harness compare-speed --json")

@@ -25,6 +25,7 @@ from harness.report.precision_page import precision_view
 from harness.report.report_cell import page_file
 from harness.report.surfaces_page import surfaces_view
 from harness.report.targets_page import targets_view
+from harness.report.time_page import time_view
 from harness.report.view import Report
 
 
@@ -75,6 +76,7 @@ PAGES = (
     SitePage(
         title="Performance", stem="performance", template="page_performance.html", views=performance_view
     ),
+    SitePage(title="Time", stem="time", template="page_time.html", views=time_view),
     SitePage(title="Generation", stem="generation", template="page_generation.html", views=generation_pages),
     SitePage(title="Package", stem="package", template="page_package.html", views=package_view),
     SitePage(title="Failures", stem="failures", template="page_failures.html", views=failures_view),

@@ -32,12 +32,14 @@ class TextSpeedCell(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         first: Milliseconds until the first token, for each shown length of a prompt.
         rate: Tokens each second, for each shown size of a batch.
+        after: Tokens each second, for each shown length of a context.
         right: Whether its text is right; only such cells are compared.
     """
 
     cell: ReportCell
     first: tuple[SpeedFigure, ...]
     rate: tuple[SpeedFigure, ...]
+    after: tuple[SpeedFigure, ...]
     cache: str
     right: bool
 
@@ -48,6 +50,7 @@ class TextSpeedModel(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     prompts: tuple[int, ...]
     batches: tuple[int, ...]
+    contexts: tuple[int, ...]
     cells: tuple[TextSpeedCell, ...]
     sizes_left_out: int
 
@@ -90,25 +93,30 @@ def text_speed(report: Report) -> TextSpeed:
 def _model(name: str, measured: Sequence[_Measured]) -> TextSpeedModel:
     prompts = sorted({size for _, speed in measured for size in speed.first_token_ms})
     batches = sorted({size for _, speed in measured for size in speed.tokens_per_s})
-    shown_prompts, shown_batches = _some(prompts), _some(batches)
+    contexts = sorted({size for _, speed in measured for size in speed.tokens_per_s_at})
+    shown_prompts, shown_batches, shown_contexts = map(_some, (prompts, batches, contexts))
     right = [speed for cell, speed in measured if _right(cell)]
     first = _best([speed.first_token_ms for speed in right], shown_prompts, min)
     rate = _best([speed.tokens_per_s for speed in right], shown_batches, max)
+    after = _best([speed.tokens_per_s_at for speed in right], shown_contexts, max)
     return TextSpeedModel(
         name=one_line(name, 120),
         prompts=shown_prompts,
         batches=shown_batches,
+        contexts=shown_contexts,
         cells=tuple(
             TextSpeedCell(
                 cell=cell,
                 first=tuple(_figures(cell, speed.first_token_ms, shown_prompts, first)),
                 rate=tuple(_figures(cell, speed.tokens_per_s, shown_batches, rate)),
+                after=tuple(_figures(cell, speed.tokens_per_s_at, shown_contexts, after)),
                 cache=brief(None) if speed.cache_mib is None else f"{brief(speed.cache_mib)} MiB",
                 right=_right(cell),
             )
             for cell, speed in measured
         ),
-        sizes_left_out=len(prompts) + len(batches) - len(shown_prompts) - len(shown_batches),
+        sizes_left_out=sum(map(len, (prompts, batches, contexts)))
+        - sum(map(len, (shown_prompts, shown_batches, shown_contexts))),
     )
 
 

@@ -24,6 +24,9 @@ MOST_LEAKS = 3
 MOST_MENDED = 3
 """Number of a target's cells that no longer fail and are named."""
 
+MOST_TIMES = 3
+"""Number of a target's cells whose time is told by operator; the report has all."""
+
 MOST_SILENT = 3
 """Number of targets without a judged cell that are named."""
 
@@ -93,6 +96,7 @@ def remarks(rows: "Sequence[TargetTotals]") -> Iterator[tuple[str, str]]:
     if timed:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
         yield "latency", f"{_counted(timed)} measured{by}"
+    yield from _of_times(rows)
     yield from _of_targets(rows)
 
 
@@ -105,6 +109,15 @@ def _of_evidence(row: "TargetTotals") -> Iterator[tuple[str, str]]:
             if verdict.family is Family.EXCLUDED
         )
         yield "no evidence", f"{row.target}: no cell was judged: {excluded}"
+
+
+def _of_times(rows: "Sequence[TargetTotals]") -> Iterator[tuple[str, str]]:
+    """Yield where the time of each target's models goes."""
+    for row in rows:
+        for cell, words in list(row.times.items())[:MOST_TIMES]:
+            yield "time", visible(f"{cell}: {words}")
+        if (rest := len(row.times) - MOST_TIMES) > 0:
+            yield "time", f"{row.target}: {_counted(rest, 'further cell')}: see the report's page Time"
 
 
 def _of_targets(rows: "Sequence[TargetTotals]") -> Iterator[tuple[str, str]]:

@@ -12,6 +12,7 @@ from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.facts import CPU_PROVIDER
 from harness.core.lacking import lack_of
 from harness.core.leak import Lives, cell_leaks
+from harness.core.node_times import time_words
 from harness.core.ranks import rank
 from harness.core.record import Record
 from harness.core.run_info import RunInfo, TargetExit
@@ -45,6 +46,7 @@ class TargetTotals(msgspec.Struct, kw_only=True):
         these_alone: Cells that failed with their generated inputs, and with neither of two others.
         flaky: Cells with another verdict on a retry; the first one counts.
         timed: Cells with a measured latency.
+        times: Cells whose nodes were timed, with where their time goes.
         disturbed: Timed cells that were measured while other programs used the processors.
         by_noise: Cells judged by the rounding noise of their models.
         without_noise: Cells that should be judged in this way, but whose model has no noise.
@@ -77,6 +79,7 @@ class TargetTotals(msgspec.Struct, kw_only=True):
     flaky: int = 0
     timed: int = 0
     disturbed: int = 0
+    times: dict[str, str] = {}
     by_noise: int = 0
     without_noise: int = 0
     unchecked: int = 0
@@ -140,9 +143,7 @@ class TargetTotals(msgspec.Struct, kw_only=True):
             self.places[record.place] += 1
             if record.fails_here_alone:
                 self.alone[record.place] += 1
-        if record.latency is not None:
-            self.timed += 1
-            self.disturbed += record.latency.disturbed
+        self._add_times(record)
         if says_nothing_yet(record):
             add_to(self.not_judged, record)
         self.by_noise += any(
@@ -162,6 +163,14 @@ class TargetTotals(msgspec.Struct, kw_only=True):
         if record.lacks_target:
             output = f"; its output is in {record.artifacts}/output.txt" if record.artifacts else ""
             self.reason = self.reason or f"{record.cause}: {record.reason}{output}"
+
+    def _add_times(self, record: Record) -> None:
+        if record.latency is None:
+            return
+        self.timed += 1
+        self.disturbed += record.latency.disturbed
+        if record.node_times is not None and (words := time_words(record.node_times, record.latency.p50_ms)):
+            self.times[record.cell] = words
 
 
 class Tally:

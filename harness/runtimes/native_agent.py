@@ -14,7 +14,7 @@ from harness.core.errors import UsageError, one_line
 SOURCES = Path(agent.__file__).parents[1] / "agent_c"
 
 FLAGS = (
-    *("-std=c11", "-O2", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"),
+    *("-std=c11", "-O2", "-D_GNU_SOURCE", "-D_FILE_OFFSET_BITS=64", "-Wall", "-Wextra", "-Werror"),
     # It reads lengths that another process sends.
     *("-fstack-protector-strong", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2"),
 )
@@ -58,9 +58,12 @@ def build_agent(
         "-o",
         str(out.absolute()),
     ]
-    libraries = [] if "mingw" in target else ["-ldl", "-lm"]
-    if "android" not in target and "mingw" not in target:  # there the threads are part of the C library
-        libraries.append("-lpthread")
+    if "mingw" in target:
+        libraries = ["-static", "-s", "-lws2_32", "-lntdll"]  # Windows brings no library of this compiler
+    elif "android" in target:
+        libraries = ["-ldl", "-lm"]  # its C library has the threads
+    else:
+        libraries = ["-ldl", "-lm", "-lpthread"]
     try:
         done = subprocess.run(  # noqa: S603 - an argument list, never a shell
             [*words, *libraries],

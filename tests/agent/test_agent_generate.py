@@ -121,7 +121,9 @@ def test_speed_is_measured_if_the_job_asks_for_it(serve: Serve, tmp_path: Path) 
     speed = result["generated"]["speed"]
     assert [prompt for prompt, _ in speed["first_token_ms"]] == [1, 4, 16, 18]
     assert [rows for rows, _ in speed["tokens_per_s"]] == [1, 2, 4]
-    assert all(one > 0 for _, one in (*speed["first_token_ms"], *speed["tokens_per_s"]))
+    assert [context for context, _ in speed["tokens_per_s_at"]] == [1, 4, 16, 17]
+    figures = (*speed["first_token_ms"], *speed["tokens_per_s"], *speed["tokens_per_s_at"])
+    assert all(one > 0 for _, one in figures)
     # Two layers with keys and values of 4 heads of 64 floats for each of 18 positions.
     assert speed["cache_mib"] == pytest.approx(2 * 2 * 4 * 64 * 18 * 4 / 2**20, abs=1e-6)
     assert len(result["latency"]["samples_ns"]) == LATENCY["repeats"]

@@ -48,6 +48,15 @@ def test_runs_that_count_come_after_those_that_do_not() -> None:
     assert (len(facts["samples_ns"]), facts["warm_up"], facts["stopped_by"]) == (5, 3, "repeats")
 
 
+def test_processor_time_is_that_of_one_run_and_sleep_takes_none() -> None:
+    facts, _, _ = counted(
+        {"warm_up": 0, "repeats": 3, "budget_s": 60.0}, lambda: sum(range(1_000_000)) and None
+    )
+    assert facts["processor_ms"] is None or 0 < facts["processor_ms"] < 1_000
+    facts, _, _ = counted({"warm_up": 0, "repeats": 3, "budget_s": 60.0}, lambda: time.sleep(0.05))
+    assert (facts["processor_ms"] or 0.0) < min(facts["samples_ns"]) / 1e6
+
+
 def test_the_warm_up_takes_no_more_than_half_of_the_budget() -> None:
     facts, _, _ = counted({"warm_up": 1000, "repeats": 1000, "budget_s": 0.4}, lambda: time.sleep(0.02))
     assert facts["stopped_by"] == "budget"

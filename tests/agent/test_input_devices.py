@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from harness.agent.input_devices import device_proof
+from harness.agent.plugin_library import chosen_device
 
 EP = "AcmeExecutionProvider"
 CPU = "CPUExecutionProvider"
@@ -23,6 +24,20 @@ def proof(*devices: tuple[str, str], memory: str = "acme_npu", reads: str | None
     )
     target: Any = SimpleNamespace(chain=[EP], devices=[object()], memories=list(devices))
     return device_proof(target, session)
+
+
+def test_a_number_tells_equal_devices_apart() -> None:
+    def offered(kind: str) -> Any:
+        facts = {"type": kind, "vendor": "Acme", "vendor_id": 1, "device_id": 7, "metadata": {}}
+        return SimpleNamespace(ep_name=EP, device=SimpleNamespace(**facts), ep_metadata={})
+
+    cpu, first, second = map(offered, ("CPU", "GPU", "GPU"))
+    every = [cpu, first, second]
+    assert chosen_device(every, {}) == [cpu]
+    assert chosen_device(every, {"type": "gpu"}) == [first]
+    assert chosen_device(every, {"type": "GPU", "number": "2"}) == [second]
+    assert chosen_device(every, {"type": "GPU", "number": "3"}) == []
+    assert chosen_device(every, {"vendor": "Other"}) == []
 
 
 def test_memory_of_its_own_proves_a_device() -> None:

@@ -14,6 +14,7 @@ from harness.corpus.data_sets import DataSet
 from harness.corpus.looped_copy import ITERATIONS, looped_copy
 from harness.corpus.scenario_case import Inapplicable, scenario_case
 from harness.corpus.suite import open_folder
+from harness.engine.cell_record import model_content
 from tests.kit import parse
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -65,6 +66,7 @@ def test_its_data_ask_for_one_iteration(tmp_path: Path) -> None:
     ((name, value),) = copy.data_sets[0].inputs[2:]
     assert (name, value) == (ITERATIONS, tensor(np.array(1)))
     assert copy.ports[-1].name == ITERATIONS
+    assert model_content(copy) == model_content(plain)
     assert scenario_case(copy, "terminate") is copy
 
 

@@ -24,8 +24,8 @@ SHOWN_BY = {
 BEFORE_SESSIONS = {"LOAD", "REGISTER", "DEVICES"}
 SCENARIOS = {"TERMINATE": "terminate", "DYNAMIC_OPTIONS": "dynamic_options"}
 """Place -> the scenario that shows the fault."""
-LIFE = {"REGISTRATION", "UNREGISTER"}
-"""Where faults act from the second registration on: the scenario ``lifecycle`` shows them."""
+LIFE = {"REGISTRATION", "UNREGISTER", "COMPANY"}
+"""Where faults act from a second registration on, or beside a copy: the scenario ``lifecycle`` shows them."""
 COMPILED = {"CONTEXT", "LOAD_CONTEXT"}
 """Where faults of compiled models act: the scenario ``ep_context`` shows them."""
 

@@ -122,11 +122,13 @@ def test_the_device_is_proven_by_its_memory(planted: PlantedRun) -> None:
 def test_each_step_of_a_library_is_told(planted: PlantedRun) -> None:
     told = planted.worst("library_stays").scenario["steps"]
     assert isinstance(told, tuple)
-    in_rounds, left, twice, in_use = map(str, told)
+    in_rounds, left, twice, beside, in_use = map(str, told)
     steps = "register, session, run, release, unregister"
     assert in_rounds == f"in rounds: 5 x ({steps}), exit, exit code 0"
     assert left == "left registered: register, session, run, release, exit, exit code 0"
     assert twice == f"registered twice: register, register again, {steps[10:]}, exit, exit code 0"
+    with_copy = "session, run, unregister the copy, run, release, unregister"
+    assert beside == f"two libraries: register, register a copy, {with_copy}, exit, exit code 0"
     assert in_use.startswith("unregistered in use: register, session, run, unregister")
     assert planted.worst("library_stays").scenario["stays_loaded"] is True
     assert all(record.scenario["stays_loaded"] is False for record in lives(planted, "honest-npu"))
@@ -142,6 +144,7 @@ def lives(planted: PlantedRun, fault: str) -> list[Record]:
         ("crash_at_exit", "SIGSEGV", "the process of the scenario died at exit, in rounds: SIGSEGV"),
         ("abort_at_unregister", "SIGABRT", "died at unregister of round 2, in rounds: SIGABRT"),
         ("devices_released_early", "SIGSEGV", ", registered twice: SIGSEGV"),
+        ("copy_ends_all", "SIGABRT", "died at unregister the copy, two libraries: SIGABRT"),
         ("second_registration_fails", "", "at register of round 2, in rounds: "),
     ],
 )

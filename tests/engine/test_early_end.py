@@ -76,6 +76,8 @@ def test_a_model_beyond_a_bound_says_nothing_about_the_provider() -> None:
         ),
         ("Message: shader_helper.cc:416 GenerateSourceCode Program Cast", "Message: Program Cast"),
         ("model.cc:3 Failed to read a.onnx:4", "Failed to read a.onnx:4"),
+        (r"Load model from Z:\c\t\model.onnx failed:no", "Load model from model.onnx failed:no"),
+        ("Load model from /home/u/model-0/model.onnx failed:no", "Load model from model.onnx failed:no"),
     ],
 )
 def test_the_cause_is_what_stays(said: str, kept: str) -> None:

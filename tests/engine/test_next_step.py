@@ -400,7 +400,7 @@ def test_a_precision_that_does_not_apply_tries_nothing(tmp_path: Path, ending: E
     [
         (Hung(phase=Phase.CREATE, limit_s=300.0), 2),
         (Died(phase=Phase.CREATE, cause="SIGSEGV"), 2),
-        (Died(phase=Phase.CREATE, cause="0xC0000005"), 2),
+        (Died(phase=Phase.CREATE, cause="0xC0000005: access violation"), 2),
         # What the machine or somebody else may be to blame for is tried in each run.
         (Died(phase=Phase.CREATE, cause="SIGKILL"), 4),
         (Died(phase=Phase.CREATE, cause="SIGBUS"), 4),

@@ -33,7 +33,7 @@ from tests.kit import FAKE_ENV, wait_for
         (-11, "SIGSEGV"),
         (-9, "SIGKILL"),
         (-200, "signal 200"),
-        (0xC0000005, "0xC0000005"),
+        (0xC0000005, "0xC0000005: access violation"),
         (0x80000003, "0x80000003"),
     ],
 )

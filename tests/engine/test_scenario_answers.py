@@ -420,7 +420,12 @@ WAYS = RESULT | {"names": ["y"], "outputs": [[{"dtype": "float32", "shape": [0],
 
 
 def test_ways_that_an_agent_declines_have_no_outputs() -> None:
-    speed = {"first_token_ms": [[4, 1.5]], "tokens_per_s": [[1, 9.0]], "cache_mib": 0.5}
+    speed = {
+        "first_token_ms": [[4, 1.5]],
+        "tokens_per_s": [[1, 9.0]],
+        "tokens_per_s_at": [[16, 8.0]],
+        "cache_mib": 0.5,
+    }
     told = {"declined": [[1, "no such\nbuffer"]], "text": [3, 1], "speed": speed}
     ran = from_result(result_of(WAYS | {"generated": told}), Tensors(), "generate")
     assert isinstance(ran, Ran)
@@ -430,6 +435,7 @@ def test_ways_that_an_agent_declines_have_no_outputs() -> None:
     assert ran.generated.speed is not None
     assert ran.generated.speed.first_token_ms == {4: 1.5}
     assert ran.generated.speed.tokens_per_s == {1: 9.0}
+    assert ran.generated.speed.tokens_per_s_at == {16: 8.0}
     assert ran.generated.speed.cache_mib == 0.5
 
 

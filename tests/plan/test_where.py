@@ -34,6 +34,11 @@ HERE = surroundings_of(OPENVINO, CHAIN, {"type": "CPU"})
 NOWHERE = Surroundings()
 
 
+def test_a_number_is_no_fact_of_a_device() -> None:
+    assert surroundings_of(OPENVINO, CHAIN, {"number": "2"}).accelerated
+    assert surroundings_of(OPENVINO, CHAIN, {"type": "CPU", "number": "1"}) == HERE
+
+
 @pytest.mark.parametrize(
     ("table", "answer"),
     [

@@ -9,6 +9,7 @@ import onnx.parser
 import pytest
 
 from benchmarks.profiles.admit import END, admit
+from benchmarks.profiles.api_cases import NOT_FROZEN
 from benchmarks.profiles.choose import Limits, candidates, cover, entries, held_out, limits_of
 from benchmarks.profiles.command import in_fair_order
 from benchmarks.profiles.finding import Finding
@@ -23,6 +24,7 @@ from harness.annex.conformance.profiles.case_files import by_case, digests_of
 from harness.annex.conformance.profiles.profile import Profile, load_profile, profiles_folder
 from harness.annex.conformance.profiles.profile_archive import read_profile_archive, write_archive
 from harness.annex.conformance.profiles.profile_suite import open_profile
+from harness.core.scenario import SCENARIOS as HOW
 from harness.core.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.protos import encode
@@ -138,6 +140,13 @@ def test_a_profile_has_no_later_opset_and_no_foreign_domain() -> None:
     assert not in_scope(other("m", 1, ops={"com.microsoft.Gelu": 1}), core)
     assert not in_scope(other("m", 1, ops={"Add": 1}), PLANS["cnn@1"])
     assert "Add" in AROUND
+
+
+def test_the_profile_of_the_api_has_each_scenario_that_a_case_can_play() -> None:
+    profile = load_profile("api@1")
+    assert {case.scenario for case in profile.cases} == {"plain", *HOW.keys() - NOT_FROZEN}
+    assert all(case.feature == case.scenario for case in profile.cases if case.scenario != "plain")
+    assert not PLANS[profile.label].by_fault
 
 
 def test_scenarios_are_played_by_core_cases_where_they_run() -> None:

@@ -360,6 +360,7 @@ def test_without_generated_text_there_is_no_page(tmp_path: Path) -> None:
 
 def test_the_other_formats_have_the_same_figures(tmp_path: Path) -> None:
     speed = GenerationSpeed(first_token_ms={128: 20.5, 16: 4.25}, tokens_per_s={1: 50.0}, cache_mib=0.5)
+    speed = msgspec.structs.replace(speed, tokens_per_s_at={16: 40.0})
     found = GenerationFigures(ways=UNEQUAL.ways, declined=UNEQUAL.declined, speed=speed)
     run = write_run(
         tmp_path / "run",
@@ -387,6 +388,7 @@ def test_the_other_formats_have_the_same_figures(tmp_path: Path) -> None:
         ("first_token_ms", 16, 4.25),
         ("first_token_ms", 128, 20.5),
         ("tokens_per_s", 1, 50.0),
+        ("tokens_per_s_at", 16, 40.0),
         ("cache_mib", None, 0.5),
     ]
     for name, rows in (("generation.csv", told["ways"]), ("generation-speed.csv", told["speed"])):

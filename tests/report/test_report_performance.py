@@ -117,6 +117,7 @@ def test_a_run_without_latency_has_no_such_page(tmp_path: Path) -> None:
 def test_the_speed_of_generated_text_is_what_users_quote(tmp_path: Path) -> None:
     fast = GenerationSpeed(first_token_ms={16: 4.0, 128: 31.0}, tokens_per_s={1: 50.0, 4: 160.0})
     slow = GenerationSpeed(first_token_ms={16: 8.0}, tokens_per_s={1: 12345.0}, cache_mib=1.5)
+    fast = msgspec.structs.replace(fast, tokens_per_s_at={16: 55.0, 128: 44.0})
     records = [
         record("llm", target="npu", generation=GenerationFigures(speed=fast)),
         record("llm", target="gpu", generation=GenerationFigures(speed=slow)),
@@ -147,6 +148,7 @@ def test_the_speed_of_generated_text_is_what_users_quote(tmp_path: Path) -> None
         "First token, prompt 16, ms First token, prompt 128, ms Tokens/s, batch 1 Tokens/s, batch 4" in text
     )
     assert "npu 4 ★ 31 50 160" in text
+    assert "Tokens/s, context 16 Tokens/s, context 128 npu 55 44 gpu – –" in text  # noqa: RUF001
     assert "gpu 8 – 12,345 ★ – 1.5 MiB" in text  # noqa: RUF001 - as the page has it
 
 

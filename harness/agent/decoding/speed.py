@@ -1,4 +1,7 @@
-"""How fast a session generates text: time to the first token, tokens each second, size of the cache."""
+"""How fast a session generates text: time to the first token, tokens each second, size of the cache.
+
+Tokens each second are told for each size of the batch, and for each length of the context.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,12 @@ def speed_of(job_run: JobRun) -> dict[str, Any]:
     """
     generate = job_run.job["generate"]
     inputs = job_run.job["data_sets"][0]
-    found: dict[str, Any] = {"first_token_ms": [], "tokens_per_s": [], "cache_mib": None}
+    found: dict[str, Any] = {
+        "first_token_ms": [],
+        "tokens_per_s": [],
+        "tokens_per_s_at": [],
+        "cache_mib": None,
+    }
     length = _text(generate, inputs, 1).length
     for prompt in _prompts(length):
         text = _text(generate, inputs, 1)
@@ -48,12 +56,18 @@ def speed_of(job_run: JobRun) -> dict[str, Any]:
         if rows == 1:
             outputs = job_run.stopwatch.time(job_run, step, "copied")
             found["cache_mib"] = _mib(steps, outputs) if text.pasts else None
-        found["tokens_per_s"].append((rows, rows * 1000 / max(_median_ms(job_run, step), 1e-6)))
+        found["tokens_per_s"].append((rows, rows * _rate(job_run, step)))
+    text = _text(generate, inputs, 1)
+    if text.pasts:  # without a cache, a token costs what its prompt costs
+        steps = SessionSteps(job_run, text)
+        for context in _prompts(length - 1):
+            step = _last_step(steps, context + 1)
+            found["tokens_per_s_at"].append((context, _rate(job_run, step)))
     return found
 
 
 def _last_step(steps: SessionSteps, length: int) -> Callable[[], list[Any]]:
-    """Return the step to the last position, after it and the previous steps have run."""
+    """Return the step to the last position of so many, after it and the previous steps have run."""
     text = steps.text
     cache = steps.cache_of(steps.run(text.feeds(0, length - 1, text.empty)))
     start = length - 1 if text.pasts else 0
@@ -99,6 +113,11 @@ def _step(job_run: JobRun, text: ColumnTexts, start: int, end: int, cache: Cache
 def _median_ms(job_run: JobRun, step: Callable[[], list[Any]]) -> float:
     facts, _ = time_runs(step, job_run.stopwatch.settings, job_run.enter)
     return float(np.median(facts["samples_ns"]) / 1e6)
+
+
+def _rate(job_run: JobRun, step: Callable[[], list[Any]]) -> float:
+    """Return how often a step runs in a second."""
+    return 1000 / max(_median_ms(job_run, step), 1e-6)
 
 
 def _mib(steps: SessionSteps, outputs: list[Any]) -> float:

@@ -53,7 +53,7 @@ class SessionSteps:
         """
         empty = self.text.empty.items()
         caches = [{name: self.text.of_rows(name, array, rows) for name, array in empty} for rows in turns]
-        parts: list[list[OnnxArray]] = [[] for _ in turns]
+        parts: list[list[StepResults]] = [[] for _ in turns]
         last: list[StepResults] = [{} for _ in turns]
         start = 0
         for end in play["ends"]:
@@ -62,7 +62,7 @@ class SessionSteps:
                     caches[number] = self.after_detour(play, caches[number])
                 last[number] = self.run(self.text.feeds(start, end, caches[number], rows))
                 self.check(last[number], start, end, start)
-                parts[number].append(last[number][self.text.decoder["logits"]])
+                parts[number].append({name: last[number][name] for name in self.text.by_token})
                 caches[number] = self.cache_of(last[number])
             start = end
         return [self._whole(part, results) for part, results in zip(parts, last)]
@@ -86,7 +86,7 @@ class SessionSteps:
         for end in play["ends"]:
             results = self.run(self.text.feeds(0, end, self.text.empty))
             self.check(results, 0, end, 0)
-            parts.append(results[self.text.decoder["logits"]].cut(1, start, end))
+            parts.append({name: results[name].cut(1, start, end) for name in self.text.by_token})
             start = end
         return self._whole(parts, results)
 
@@ -110,6 +110,6 @@ class SessionSteps:
             self.job_run.facts["other_shape"] = "columns %d to %d" % (start, end - 1)
             raise OtherShapeError(results)
 
-    def _whole(self, parts: list[OnnxArray], results: StepResults) -> StepResults:
+    def _whole(self, parts: list[StepResults], results: StepResults) -> StepResults:
         """Return the outputs of all columns: the logits of all steps, and the cache of the last one."""
-        return {**results, self.text.decoder["logits"]: joined(parts, 1)}
+        return {**results, **{name: joined([one[name] for one in parts], 1) for name in parts[0]}}

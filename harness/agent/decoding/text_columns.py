@@ -30,7 +30,11 @@ class ColumnTexts:
         self.length: int = self.given[self.decoder["tokens"]].shape[1]
         self.pasts: dict[str, dict[str, Any]] = {pair["past"]: pair for pair in self.decoder["cache"]}
 
-        self.judged = (self.decoder["logits"], *(pair["present"] for pair in self.decoder["cache"]))
+        passed = generate["passed"]
+        self.by_token = (self.decoder["logits"], *(name for name in passed if not passed[name]["once"]))
+        """Outputs that have only the columns of one step; those of all steps are joined."""
+        self.once = tuple(name for name in passed if passed[name]["once"])
+        self.judged = (*self.by_token, *(pair["present"] for pair in self.decoder["cache"]), *self.once)
 
     @property
     def empty(self) -> Cache:
@@ -86,8 +90,8 @@ class ColumnTexts:
 
     def in_order(self, columns: dict[str, OnnxArray]) -> dict[str, OnnxArray]:
         """Return the outputs of the text's positions in order, from those of all columns."""
-        logits = self.decoder["logits"]
-        found = {logits: self._by_place(columns[logits], 0, 1, self.layout)}
+        found = {name: self._by_place(columns[name], 0, 1, self.layout) for name in self.by_token}
+        found.update((name, columns[name]) for name in self.once)
         # An operator that takes a length leaves no gaps: later tokens overwrite padding.
         by_length = np.broadcast_to(np.arange(self.layout.shape[1]), self.layout.shape)
         layout = by_length if self.decoder["takes_lengths"] else self.layout
@@ -106,9 +110,9 @@ class ColumnTexts:
         return joined(rows, batch)
 
     def _tokens(self) -> Any:
-        """Return the token id of each column."""
+        """Return the token id of each column; behind the text, that of its last position."""
         texts = self.given[self.decoder["tokens"]].values
-        places = np.take_along_axis(texts, self.layout % self.length, 1)
+        places = np.take_along_axis(texts, np.clip(self.layout, 0, self.length - 1), 1)
         return np.where(self.layout >= 0, places, self.decoder["pads_token"])
 
     def _positions(self, end: int) -> Any:

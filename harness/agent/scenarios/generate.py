@@ -31,7 +31,14 @@ def play(job_run: JobRun) -> None:
         UnsupportedError: No way can be played.
     """
     job = job_run.job
-    job_run.create()
+    staged = None
+    if "stages" in job:
+        from harness.agent.decoding.stages import StagedRunner
+
+        staged = StagedRunner(job_run)
+        staged.judge_in(job_run)
+    else:
+        job_run.create()
     names = [name for name in job_run.runner.names if name in _judged(job)]
     result, facts = job_run.result, job_run.facts
     result.update(names=names, outputs=[], generated={"declined": []})
@@ -60,12 +67,17 @@ def play(job_run: JobRun) -> None:
         from harness.agent.decoding.speed import speed_of
 
         result["generated"]["speed"] = speed_of(job_run)
-    conclude(job_run)
+    if staged is None:
+        conclude(job_run)
+        return
+    placed, result["generated"]["stages"] = staged.placed()
+    conclude(job_run, placed)
 
 
 def _judged(job: dict[str, Any]) -> set[str]:
     decoder = job["generate"]["decoder"]
-    return {decoder["logits"], *(pair["present"] for pair in decoder["cache"])}
+    passed = job["generate"]["passed"]
+    return {decoder["logits"], *(pair["present"] for pair in decoder["cache"]), *passed}
 
 
 def _played(job_run: JobRun, number: int) -> list[Any]:
@@ -77,6 +89,8 @@ def _played(job_run: JobRun, number: int) -> list[Any]:
     generate = job_run.job["generate"]
     one = generate["plays"][number]
     text = ColumnTexts(generate, one, job_run.job["data_sets"][number])
+    if "stages" in job_run.job:
+        job_run.runner.forget()
     try:
         results = _results(SessionSteps(job_run, text), one)
     except OtherShapeError as error:

@@ -21,7 +21,7 @@ from harness.agent.target_errors import ApiMissingError, UnsupportedError
 from harness.agent.tensor_files import TensorFiles
 
 _PHASES = {
-    **dict.fromkeys(("register", "register again", "session"), "create"),
+    **dict.fromkeys(("register", "register again", "register a copy", "session"), "create"),
     **dict.fromkeys(("run", "run after it"), "run"),
 }
 """Step -> the phase whose time limit it has; others are a teardown."""

@@ -86,13 +86,15 @@ def _of_the_build(config: Configuration, model: PurePath) -> Iterator[str]:
 def _of_a_plugin(config: Configuration, library: str, model: PurePath) -> Iterator[str]:
     name, *others = config.providers
     yield f"ort.register_execution_provider_library({name!r}, {library})"
-    wanted = [f"device.ep_name == {name!r}", *(_condition(key, value) for key, value in config.device)]
-    yield "device = next("
+    facts = dict(config.device)
+    number = int(facts.pop("number", 1))
+    wanted = [f"device.ep_name == {name!r}", *(_condition(key, value) for key, value in facts.items())]
+    yield "device = ["
     yield "    device"
     yield "    for device in ort.get_ep_devices()"
     yield f"    if {wanted[0]}"
     yield from (f"    and {condition}" for condition in wanted[1:])
-    yield ")"
+    yield f"][{number - 1}]"
     yield from _indented(f"options.add_provider_for_devices([device], {_table(config.options)})", by="")
     yield from (f"options.add_provider({other!r}, {{}})" for other in others if other != CPU)
     yield from _session(model, "options")

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.annex.made.decoders.roster import decoder_names, write_decoder
+from harness.annex.made.decoders.roster import FOLDERS, decoder_names, write_decoder
 from harness.annex.made.fuzz_suite import fuzz_maker, fuzz_name, fuzz_suite_name, parse_fuzz
 from harness.annex.made.zoo.roster import write_zoo_model, zoo_models
 from harness.corpus.suite import Suite, SuiteSource, suite_of_code
@@ -18,7 +18,8 @@ def _zoo(name: str) -> Suite:
 
 
 def _decoders(name: str) -> Suite:
-    return suite_of_code(name, decoder_names(), write_decoder, _packages("decoders", "zoo"))
+    names = tuple(sorted((*decoder_names(), *FOLDERS)))
+    return suite_of_code(name, names, write_decoder, _packages("decoders", "zoo"))
 
 
 def _fuzz(name: str) -> Suite:

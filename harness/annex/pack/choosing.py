@@ -1,6 +1,6 @@
 """For each model and provider the fastest configuration that passes, by the rule of what to ship."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -12,6 +12,7 @@ from harness.core.pace import best_ms, unbeaten
 from harness.core.record import Record
 from harness.core.scenario import GENERATE, PLAIN
 from harness.core.shipping import ShippingChoice, rounds_of, what_to_ship, why_not_shipped
+from harness.plan.surroundings import matching_devices
 
 _TYPES = {"CPU": "cpu", "GPU": "gpu", "NPU": "npu"}
 
@@ -116,20 +117,6 @@ def _session(cell: Cell) -> tuple[tuple[str, str], ...]:
 
 def _device(fingerprint: Mapping[str, Any], wanted: Mapping[str, str]) -> str:
     """Return the type of the first device that matches a target's filter, as a package names it."""
-    return next(
-        (
-            _TYPES.get(str(device["device"].get("type", "")).upper(), "")
-            for device in _devices(fingerprint)
-            if all(
-                str({**device.get("metadata", {}), **device["device"]}.get(key, "")).lower() == value.lower()
-                for key, value in wanted.items()
-            )
-        ),
-        "",
-    )
-
-
-def _devices(fingerprint: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    for one in fingerprint.get("devices", ()):
-        if isinstance(one, Mapping) and isinstance(one.get("device"), Mapping):
-            yield one
+    found = (one.get("device") for one in matching_devices(fingerprint, wanted))
+    first = next((one for one in found if isinstance(one, Mapping)), {})
+    return _TYPES.get(str(first.get("type", "")).upper(), "")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from harness.core.delivered_precision import DELIVERED
+from harness.core.judgement import is_within_two_ulp
 from harness.core.noise import DEFAULT_LIMITS, PRECISIONS, beyond
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.precision import COMPUTE_HEAVY
@@ -82,12 +83,23 @@ def _multiple(row: OutputMetrics, delivers: str) -> float | None:
     if _is_exact(row):
         return 0.0
     if row.noise is None:
-        return None
+        return _of_last_places(row, delivers)
     noise = next((one for one in row.noises if one.precision == delivers), row.noise)
     multiple = BAND * beyond(noise, DEFAULT_LIMITS, row.elements)
     if not math.isfinite(multiple):
         return None
     return multiple * _own_share(row, noise, delivers)
+
+
+def _of_last_places(row: OutputMetrics, delivers: str) -> float | None:
+    """Return an error within two units in the last place in multiples of one rounding; None for a larger one.
+
+    The engine draws no noise for it, since every policy lets it pass. So it is within the band.
+    """
+    if not is_within_two_ulp(row) or row.relative_error is None:
+        return None
+    unit = max(UNIT_ROUNDOFF[row.dtype], PRECISIONS[delivers])
+    return min(BAND, row.relative_error / (unit * _UNIFORM))
 
 
 def _quantized_multiple(row: OutputMetrics, relative: float) -> float | None:

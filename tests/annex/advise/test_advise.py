@@ -382,7 +382,7 @@ def test_code_has_everything_of_the_session() -> None:
         name="t",
         provider=("QNNExecutionProvider", "XnnpackExecutionProvider"),
         plugin="onnxruntime_qnn",
-        device={"type": "NPU", "soc": "v'73"},
+        device={"type": "NPU", "soc": "v'73", "number": "2"},
         options={"backend_type": "htp"},
         env={"QNN_LOG": '"1"'},
         runtime=Runtime(packages=("onnxruntime-qnn==2.7.0",)),
@@ -406,6 +406,7 @@ def test_code_has_everything_of_the_session() -> None:
         "ort.register_execution_provider_library('QNNExecutionProvider', onnxruntime_qnn.get_library_path())",
         "'htp_performance_mode': 'burst'",
         "== 'npu'",
+        "][1]\n",
         "options.add_provider('XnnpackExecutionProvider', {})",
         '"it\'s a model.onnx"',
     ):

@@ -3,6 +3,7 @@
 import math
 
 import msgspec
+import pytest
 
 from harness.annex.trace.node_error import delivered_by_most, error_of
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
@@ -33,6 +34,17 @@ def test_an_error_of_its_noise_is_once_the_noise() -> None:
     assert not error.exact
     assert not error.is_beyond
     assert error_of([EXACT], "float32").exact
+
+
+@pytest.mark.parametrize(("ulp", "beyond"), [(0.5, False), (2.0, False), (3.0, True)])
+def test_an_error_in_the_last_places_is_rounding_though_nobody_draws_noise_for_it(
+    ulp: float,
+    beyond: bool,  # noqa: FBT001
+) -> None:
+    off = ulp * 2.0**-23
+    bare = msgspec.structs.replace(row(off, 0.0), noise=None, frontier=((0.0, off), (off, 0.0)))
+    assert error_of([bare], "float32").is_beyond is beyond
+    assert error_of([bare], "bfloat16").is_beyond is beyond
 
 
 def test_noise_of_float32_is_scaled_to_what_the_target_delivers() -> None:

@@ -93,16 +93,28 @@ static void release(OrtEpFactory *factory, OrtEp *ep) {
     release_ep(ep);
 }
 
-/* Count registrations in this process for the faults that need it: a variable outlives the library. */
-static void count_registration(void) {
-    static const char variable[] = "CROOKED_EP_REGISTRATIONS";
-    enum place place = place_of(environment_fault);
-    if (place != REGISTRATION && place != UNREGISTER) return;
+/* Count in a variable of this process, which outlives the library and is that of its copies, too. */
+static int count(const char *variable, int more) {
     const char *before = getenv(variable);
     char text[16];
-    registrations = before ? atoi(before) + 1 : 1;
-    snprintf(text, sizeof text, "%d", registrations);
+    int now = (before ? atoi(before) : 0) + more;
+    snprintf(text, sizeof text, "%d", now);
     setenv(variable, text, 1);
+    return now;
+}
+
+/* Count registrations for the faults that need it. */
+static void count_registration(void) {
+    enum place place = place_of(environment_fault);
+    if (place == REGISTRATION || place == UNREGISTER) registrations = count("CROOKED_EP_REGISTRATIONS", 1);
+    if (place == COMPANY && !factories_alive) count("CROOKED_EP_COPIES", 1);
+}
+
+/* Take this library from the copies in use; what its fault does if others are left. */
+static OrtStatus *leave_copies(void) {
+    if (place_of(environment_fault) != COMPANY || count("CROOKED_EP_COPIES", -1) == 0) return NULL;
+    setenv("CROOKED_EP_DISTURBED", "1", 1);
+    return act(environment_fault, COMPANY);
 }
 
 EXPORTED OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base, const OrtLogger *logger,
@@ -145,6 +157,7 @@ EXPORTED OrtStatus *ReleaseEpFactory(OrtEpFactory *factory) {
     if (!status && registrations > 1) status = act(environment_fault, UNREGISTER);
     free(factory);
     if (--factories_alive && environment_fault != FAULT_devices_released_early) return status;
+    if (!status) status = leave_copies();
     if (second_device) EP(ReleaseHardwareDevice)(second_device);
     if (second_memory) ORT(ReleaseMemoryInfo)(second_memory);
     second_device = NULL;

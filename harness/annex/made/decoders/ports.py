@@ -40,22 +40,30 @@ def positions(g: GraphBuilder) -> str:
 
 
 def past(
-    g: GraphBuilder, form: DecoderForm, names: str = "past_key_values.{layer}.{part}", length: int = 0
+    g: GraphBuilder,
+    form: DecoderForm,
+    names: str = "past_key_values.{layer}.{part}",
+    length: int = 0,
+    only: int | None = None,
 ) -> list[list[str]]:
-    """Declare the cached keys and values of each layer; those of an encoder have a fixed length."""
+    """Declare the cached keys and values of each layer, or of one; an encoder's have a fixed length."""
     shape = (_BATCH, form.key_heads, length or (form.context if form.static else _PAST), form.head)
     return [
         [g.input(names.format(layer=layer, part=part), shape, _cached(form, part)) for part in _PARTS]
-        for layer in range(LAYERS)
+        for layer in (range(LAYERS) if only is None else [only])
     ]
 
 
 def present(
-    g: GraphBuilder, form: DecoderForm, made: Sequence[Sequence[str]], names: str = "present.{layer}.{part}"
+    g: GraphBuilder,
+    form: DecoderForm,
+    made: Sequence[Sequence[str]],
+    names: str = "present.{layer}.{part}",
+    first: int = 0,
 ) -> None:
-    """Make the keys and values of each layer outputs, including the new ones."""
+    """Make the keys and values of each layer from the first on outputs, including the new ones."""
     length = form.context if form.static else TOTAL
-    for layer, values in enumerate(made):
+    for layer, values in enumerate(made, first):
         for part, value in zip(_PARTS, values, strict=True):
             name = names.format(layer=layer, part=part)
             g.output(name, value, form.numpy_type, (_BATCH, form.key_heads, length, form.head))

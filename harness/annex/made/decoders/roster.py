@@ -131,8 +131,20 @@ LEFT_OUT: dict[str, str] = {
 """Forms without a golden, because the CPU EP lacks a kernel, and the first kernel that it lacks."""
 
 
+FOLDERS: dict[str, str] = {
+    "folder-pipeline": (
+        "a decoder in four models: embeddings, two layers (the second with a session for prompts and one for "
+        "later tokens), logits"
+    ),
+    "folder-speech": "an encoder of sound, which gives the cache of the attention to it, and a decoder",
+    "folder-translation": "an encoder of text, and a decoder that takes its states",
+    "folder-vision": "a model of pictures, one of embeddings that takes its features, and a decoder",
+}
+"""Folders of several sessions by their names, and what they are; ``folders.py`` builds them."""
+
+
 def decoder_names() -> tuple[str, ...]:
-    """Return the names of the suite's models, sorted."""
+    """Return the names of the suite's models with one session, sorted."""
     return tuple(sorted(name for name in DECODERS if name not in LEFT_OUT))
 
 
@@ -157,6 +169,11 @@ def add(g: GraphBuilder, form: DecoderForm) -> None:
 
 def write_decoder(name: str, folder: Path) -> None:
     """Write a model with its inputs into an empty folder; most have a ``genai_config.json``, too."""
+    if name in FOLDERS:
+        from harness.annex.made.decoders.folders import write_folder
+
+        write_folder(name, folder)
+        return
     g = build(name)
     write_model_folder(folder, g.model(name), g.inputs)
     if DECODERS[name].dialect != "onnx":

@@ -1,0 +1,199 @@
+/* Runs beside others, in several sessions or threads or in flight: what is furthest from a run alone is judged. */
+
+#include "job.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SESSIONS = 3, IN_FLIGHT = 4, MOST_THREADS = 256, POLL_MS = 5 };
+
+/* Shares of the largest value: from the first on it is told where a result came about; rounding explains less than the second. */
+static const double TOLD = 1e-3, CROSS_TALK = 0.05;
+
+/* --- what a run alone gives --- */
+
+static double furthest(const Watch *watch) {
+    double most = 0;
+    for (size_t set = 0; set < watch->job->sets; set++) most = fmax(most, watch->seen[set].tally.apart);
+    return most;
+}
+
+static bool run_alone(Watch *watch, size_t set, const char *phase) {
+    Job *job = watch->job;
+    if (phase) job_enter(job, phase);
+    else job_further(job);
+    if (!job_run(job, &job->arena, &watch->seen[set].feeds, job->names, job->outputs, &job->ran[set])) return false;
+    watch->seen[set].tally.first = job->ran[set];
+    if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
+    return true;
+}
+
+bool watch_begin(Watch *watch, Job *job) {
+    *watch = (Watch){.job = job, .total = job->sets, .seen = arena_take(&job->arena, (job->sets + 1) * sizeof *watch->seen), .only = ""};
+    if (!job->sets) return job_fail(job, "unfeedable", NULL, "the scenario needs a data set");
+    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); one; one = one->next, job->sets_ran++)
+        if (!job_feeds(job, one, &watch->seen[job->sets_ran].feeds) || !run_alone(watch, job->sets_ran, "run")) return false;
+    if (!watch_run(watch, 0, "")) return false;
+    Feeds *other = &watch->seen[job->sets].feeds, *first = &watch->seen[0].feeds;
+    watch->wanders = watch->seen[0].tally.apart;
+    watch->seen[0].tally = (Tally){.first = job->ran[0] = (Value *)(uintptr_t)watch->seen[0].tally.first};
+    *other = (Feeds){first->names, arena_take(&job->arena, (first->count + 1) * sizeof(Value)), first->count};
+    watch->total += faded_values(&job->arena, first->values, first->count, other->values);
+    return watch->total == job->sets || run_alone(watch, job->sets, NULL);
+}
+
+void watch_look(Watch *watch, size_t set, Arena *arena, Value *outputs, const char *where) {
+    Tally *tally = &watch->seen[set].tally;
+    if (tally_add(watch->job, tally, arena, outputs)) {
+        watch->job->ran[set] = outputs;
+        if (set < watch->job->sets && tally->apart >= furthest(watch)) watch->only = where;
+    }
+    arena_free(arena);
+}
+
+bool watch_run(Watch *watch, size_t set, const char *where) {
+    Arena arena = {0};
+    Value *outputs = NULL;
+    Job *job = watch->job;
+    job_further(job);
+    if (job_run(job, &arena, &watch->seen[set].feeds, job->names, job->outputs, &outputs)) watch_look(watch, set, &arena, outputs, where);
+    arena_free(&arena);
+    return outputs != NULL;
+}
+
+bool watch_end(Watch *watch, const char *equal, const char *kind, const char *where) {
+    Job *job = watch->job;
+    Tally all = {0}, *other = &watch->seen[job->sets].tally;
+    for (size_t set = 0; set < job->sets; set++) all.runs += watch->seen[set].tally.runs, all.differing += watch->seen[set].tally.differing;
+    double apart = furthest(watch);
+    bytes_format(&job->facts, ",\"runs\":%ld,\"other_runs\":%ld,\"differing_runs\":%ld,\"differing_other_runs\":%ld,\"%s\":%s", all.runs, other->runs,
+                 all.differing, other->differing, equal, apart > 0 ? "false" : "true");
+    if (apart > 0) bytes_format(&job->facts, isfinite(apart) ? ",\"difference\":%.17g" : ",\"difference\":\"inf\"", apart);
+    if (apart > fmax(TOLD, watch->wanders)) bytes_format(&job->facts, ",\"only\":\"%s\"", watch->only);
+    bytes_format(&job->facts, "}");
+    /* The harness has no golden for the other inputs: they are judged here, if they alone show that data were mixed up. */
+    if (!(other->apart > CROSS_TALK) || fmax(apart, watch->wanders) > CROSS_TALK) return job_conclude(job);
+    const char *words = "%s a result is off by %.3g of its largest value, which it is not alone";
+    return job_fail(job, "error", kind, arena_format(&job->arena, words, where, other->apart));
+}
+
+/* --- several sessions, in turns --- */
+
+static bool take_turns(Watch *watch, OrtSession **open, size_t count) {
+    Job *job = watch->job;
+    bool fine = true;
+    for (size_t turn = 0; fine && turn < count * job->sets; turn++) {
+        job->session = open[turn / job->sets];
+        fine = watch_run(watch, turn % job->sets, "in the company of another session of the model");
+        job->session = open[(turn / job->sets + 1) % count];
+        fine = fine && (watch->total == job->sets || watch_run(watch, job->sets, ""));
+    }
+    job->session = open[0];
+    return fine;
+}
+
+bool interleaved(Job *job) {
+    Watch watch;
+    OrtSession *open[SESSIONS] = {NULL};
+    size_t count = 1;
+    bool fine = job_create(job) && watch_begin(&watch, job);
+    for (open[0] = job->session; fine && count < SESSIONS; count += fine) {
+        job_enter(job, "create");
+        fine = job_create(job);
+        open[count] = job->session;
+    }
+    job->session = open[0];
+    fine = fine && take_turns(&watch, open, count);
+    while (fine && count > 1) { /* the first is closed after a later one, and the last one outlives both */
+        size_t closed = count == SESSIONS;
+        job_enter(job, "teardown");
+        ORT(ReleaseSession)(open[closed]);
+        memmove(&open[closed], &open[closed + 1], (--count - closed) * sizeof *open);
+        fine = take_turns(&watch, open, count);
+    }
+    while (count > 1) ORT(ReleaseSession)(open[--count]); /* a step failed */
+    bytes_format(&job->facts, "{\"sessions\":%d", SESSIONS);
+    return fine && watch_end(&watch, "equal_to_alone", "OtherSessionError", "beside other sessions of the model");
+}
+
+/* --- several threads in one session --- */
+
+typedef struct {
+    Watch *watch;
+    Lock *lock;
+    double until;
+    size_t turns, started, ended, under_way, at_once;
+    bool stopped;
+    const char *where;
+} Crowd;
+
+static Crowd crowd;
+
+static void join_crowd(void) {
+    Watch *watch = crowd.watch;
+    Job job = *watch->job; /* its own: a run notes in it what it took, and why it failed */
+    job.arena = (Arena){0};
+    bool fine = true;
+    lock_take(crowd.lock);
+    size_t number = crowd.started++, others = watch->total - job.sets;
+    for (size_t step = 0; fine && !crowd.stopped && step / (1 + others) < crowd.turns && (step <= others || now_ms() < crowd.until); step++) {
+        size_t set = others && step % 2 ? job.sets : (number + step / (1 + others)) % job.sets;
+        Arena arena = {0};
+        Value *outputs = NULL;
+        if (++crowd.under_way > crowd.at_once) crowd.at_once = crowd.under_way;
+        lock_give(crowd.lock);
+        fine = job_run(&job, &arena, &watch->seen[set].feeds, job.names, job.outputs, &outputs);
+        lock_take(crowd.lock);
+        crowd.under_way--;
+        if (fine) watch_look(watch, set, &arena, outputs, crowd.where);
+        arena_free(&arena);
+    }
+    if (!fine && !crowd.stopped) {
+        job_fail(watch->job, job.status, job.kind, job.error);
+        arena_join(&watch->job->arena, &job.arena); /* it has the words */
+        crowd.stopped = true;
+    }
+    arena_free(&job.arena);
+    crowd.ended++;
+    lock_give(crowd.lock);
+}
+
+/* Run in so many threads at once, and wait for all. */
+static bool run_crowd(Watch *watch, size_t threads, const char *where) {
+    const Json *settings = json_get(watch->job->message, "scenario_settings");
+    double until = now_ms() + json_number(json_get(settings, "budget_s"), 60) * 1e3;
+    Lock *lock = crowd.lock ? crowd.lock : lock_new();
+    size_t begun = 0, ended = 0;
+    crowd = (Crowd){.watch = watch, .lock = lock, .turns = (size_t)json_integer(json_get(settings, "runs"), 1), .until = until, .where = where};
+    job_enter(watch->job, "run");
+    while (begun < threads && thread_start(join_crowd)) begun++;
+    for (long seen = 0; ended < begun; sleep_ms(POLL_MS)) {
+        lock_take(lock);
+        ended = crowd.ended;
+        if (seen != watch->seen[0].tally.runs) job_further(watch->job); /* a hang is no progress */
+        seen = watch->seen[0].tally.runs;
+        lock_give(lock);
+    }
+    if (!begun) return job_fail(watch->job, "unsupported", NULL, "the system gives no threads");
+    bytes_format(&watch->job->facts, "{\"threads\":%zu,\"at_once\":%zu", threads, crowd.at_once);
+    return !crowd.stopped;
+}
+
+bool concurrent(Job *job) {
+    size_t threads = (size_t)json_integer(json_get(json_get(job->message, "scenario_settings"), "threads"), 1);
+    Watch watch;
+    if (threads < 1 || threads > MOST_THREADS) return job_fail(job, "unfeedable", NULL, "a number of threads out of range");
+    if (!job_create(job) || !watch_begin(&watch, job) || !run_crowd(&watch, threads, "among concurrent runs")) return false;
+    return watch_end(&watch, "equal_to_alone", "_CrossTalkError", "among concurrent runs");
+}
+
+/* Each thread starts one run with RunAsync and waits for it: so many are in flight at once. */
+bool async_runs(Job *job) {
+    Watch watch;
+    job->plan.least_threads = 2; /* the calling thread counts as one: alone, onnxruntime has no thread for the run */
+    if (!job_create(job) || !watch_begin(&watch, job)) return false;
+    job->landing = lock_new();
+    if (!run_crowd(&watch, IN_FLIGHT, "among runs in flight")) return false;
+    job->landing = NULL;
+    return watch_end(&watch, "equal_to_alone", "AsynchronousRunError", "among runs in flight");
+}
