@@ -14,7 +14,12 @@ from harness.annex.publication.index import INDEX_KINDS, index_of
 from harness.annex.publication.lines import Line, changes_between, product_lines, steps_of
 from harness.annex.publication.operator_page import operator_views
 from harness.annex.publication.product_group import FEW, ProductGroup, product_groups, shared_columns
-from harness.annex.publication.profile_cases import ProfileView, archive_of, view_of
+from harness.annex.publication.profile_cases import (
+    ProfileView,
+    addresses_by_profile,
+    archive_of,
+    view_of,
+)
 from harness.annex.publication.rerun_command import rerun_of
 from harness.annex.publication.site_file import SiteFile, SiteStates
 from harness.annex.publication.version_table import version_tables
@@ -59,6 +64,9 @@ class SitePages:
         yield from self._profiles(views)
         yield from self._operators()
         yield from self._devices()
+        found = addresses_by_profile(self.lines, labels)
+        scripts = ("report.js", "publication_find.js")
+        yield self._page("compare.html", "publication_find.html", scripts, labels=labels, archive=found)
         tables = version_tables(self.lines)
         yield self._page("versions.html", "publication_versions.html", FILTERS, tables=tables)
         index = index_of(self.groups, self.gathered.profiles.values())
@@ -125,7 +133,7 @@ class SitePages:
             yield self._page(
                 f"{home}/compare.html",
                 "publication_compare.html",
-                ("report.js", "publication_compare.js"),
+                ("report.js", "compare.js"),
                 profile=view.profile,
                 archive=archive_of(view.profile, self.lines),
             )

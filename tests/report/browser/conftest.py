@@ -143,6 +143,8 @@ class Browser:
 
     def open(self, url: str) -> None:
         """Load a page from scratch and wait for it."""
+        self.value("0")  # a page that led to another one may have told of both
+        self._events.clear()
         self.call("Page.navigate", url="about:blank")
         self._wait_for("Page.loadEventFired")
         self._events.clear()
