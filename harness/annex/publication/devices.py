@@ -69,7 +69,7 @@ def device_id(entry: AcceptedSubmission) -> str:
     return hashlib.sha256(msgspec.json.encode(_key(entry))).hexdigest()[:16]
 
 
-def kind_of(entry: AcceptedSubmission) -> str:
+def device_kind(entry: AcceptedSubmission) -> str:
     """Return the type and name of a submission's devices, without the numbers that tell one from another."""
     where = entry.statement.environment
     facts = map(_facts, sorted(set(where.devices)) or (where.platform,))

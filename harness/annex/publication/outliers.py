@@ -12,7 +12,7 @@ import numpy as np
 from harness.annex.conformance.level import Standing
 from harness.annex.conformance.submission import STATEMENT
 from harness.annex.conformance.verify.finding import Finding, finding
-from harness.annex.publication.devices import device_id, kind_of
+from harness.annex.publication.devices import device_id, device_kind
 from harness.annex.publication.entry import AcceptedSubmission
 
 FEWEST_OTHERS = 4
@@ -55,7 +55,7 @@ def _kind(entry: AcceptedSubmission) -> tuple[str, ...]:
         said.product.version,
         where.onnxruntime,
         entry.profile,
-        kind_of(entry),
+        device_kind(entry),
         where.runtime,
         *options,
     )
