@@ -185,9 +185,11 @@ def test_badges_of_targets_that_differ_in_case_only(tmp_path: Path) -> None:
     )
     write_report([run], tmp_path / "out", ["badge"])
     badges = [path.name for path in (tmp_path / "out" / "badges").iterdir()]
-    assert len({name.casefold() for name in badges}) == 5
-    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*\.json", name) for name in badges)
-    assert len(list((tmp_path / "out").iterdir())) == 2
+    assert len({name.casefold() for name in badges}) == 10
+    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*\.(json|svg)", name) for name in badges)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"badge.json", "badge.svg", "badges"}
+    assert ET.parse(tmp_path / "out" / "badge.svg").getroot().get("role") == "img"  # noqa: S314 - of our own
 
 
 @pytest.mark.parametrize("evil", EVIL_TEXTS)

@@ -21,10 +21,7 @@ from harness.core.visible_text import visible
 from harness.report.badge import Badge
 from harness.report.inert import inert_csv
 
-_COLOURS = {Level.CONFORMANT: "#2f7d46", Level.PARTIAL: "#8a6d00", Level.NOT: "#b03a17"}
-_NO_COLOUR = "#6f747c"
 _SHIELDS = {Level.CONFORMANT: "green", Level.PARTIAL: "yellow", Level.NOT: "red"}
-_CHAR_PX = 7
 
 _DATA_OF_A_PAGE = 200
 """Submissions of one page of data: some 2 MB with a profile of 200 cases."""
@@ -233,23 +230,6 @@ def shields(entry: AcceptedSubmission) -> Badge:
         label=_label(entry),
         message=_message(entry),
         color="lightgrey" if entry.computes_none else _SHIELDS[entry.level],
-    )
-
-
-def badge_svg(entry: AcceptedSubmission) -> str:
-    """Return the badge as a self-contained picture."""
-    label, message = _label(entry), _message(entry)
-    left, right = (_CHAR_PX * len(text) + 10 for text in (label, message))
-    title = escape(f"{label}: {message}")
-    colour = _NO_COLOUR if entry.computes_none else _COLOURS[entry.level]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
-        f'aria-label="{title}"><title>{title}</title>'
-        f'<rect width="{left}" height="20" fill="#444c56"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
-        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-        f'<text x="5" y="14">{escape(label)}</text><text x="{left + 5}" y="14">{escape(message)}</text>'
-        "</g></svg>\n"
     )
 
 

@@ -143,7 +143,9 @@ class SitePages:
         files = [page_file("index", number) for number in range(1, len(starts) + 1)]
         for file, start in zip(files, starts, strict=True):
             lines = group.lines[start : start + _DEVICES_OF_A_PAGE]
-            context = partial(dict, group=group, lines=lines, labels=labels, files=files)
+            context: Callable[[], dict[str, Any]] = partial(
+                dict, group=group, lines=lines, labels=labels, files=files
+            )
             shown = len(group.counted), labels, files
             state = self.states.of(group.named, group.id, shown, [self.states.of_line(one) for one in lines])
             yield self._known(f"m/{group.id}/{file}", "publication_product.html", state, context, TABLES)

@@ -11,7 +11,6 @@ from harness.annex.conformance.profiles.profile_archive import write_archive
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.formats import (
     atom,
-    badge_svg,
     data_of,
     data_pages,
     devices_data,
@@ -24,6 +23,7 @@ from harness.annex.publication.site_file import SiteFile
 from harness.core.errors import UsageError
 from harness.core.reading import MOST_FILE, read_regular
 from harness.core.writing import write_aside, writing
+from harness.report.badge import badge_svg
 from harness.report.inert import inert_json
 
 _LISTING = "files.txt"
@@ -115,7 +115,7 @@ def _part(files: Callable[[], Mapping[str, bytes]], name: str) -> bytes:
 
 
 def _badges(stem: str, entry: AcceptedSubmission, state: str) -> Iterator[SiteFile]:
-    yield SiteFile(f"{stem}.svg", state, lambda: badge_svg(entry).encode())
+    yield SiteFile(f"{stem}.svg", state, lambda: badge_svg(shields(entry)).encode())
     yield _json(f"{stem}.json", state, lambda: shields(entry))
 
 

@@ -124,6 +124,20 @@ def test_filters_are_kept_in_the_address(
     browser.open((home / "index.html").as_uri() + "#?level=partial")
     assert browser.value(f"{SHOWN.format('providers')}.length") == 1
     browser.value("document.querySelector('thead button').click()")
-    assert set(browser.value("location.hash")[2:].split("&")) == {"level=partial", "sort0=0"}
+    assert set(browser.value("location.hash")[2:].split("&")) == {"level=partial", "sort.providers=provider"}
     browser.open((home / "search.html").as_uri() + "#?q=neg&kind=case")
     assert browser.value(f"{SHOWN.format('index')}.length") == 2
+
+
+def test_a_table_can_be_embedded(browser: "Browser", site: tuple[Path, dict[str, str]]) -> None:
+    home, _ = site
+    browser.open((home / "index.html").as_uri() + "#?embed=providers&level=partial")
+    shown = "Array.from(document.body.querySelectorAll('header, footer, h1, table'))"
+    shown += ".filter((one) => one.checkVisibility()).map((one) => one.id || one.localName)"
+    assert browser.value(shown) == ["providers"]
+    assert browser.value(f"{SHOWN.format('providers')}.length") == 1
+    browser.value("document.querySelector('thead button').click()")
+    assert "embed=providers" in browser.value("location.hash")
+    assert browser.value("Array.from(document.links).every((one) => one.target == '_top')")
+    browser.open((home / "index.html").as_uri())
+    assert browser.value(shown)[0] == "header"
