@@ -36,7 +36,9 @@ function verdictCell(label, side, [words, tone, standing], name) {
   return cell;
 }
 
-function compare({ cases, verdicts }, from, to) {
+function compare({ cases, groups, verdicts }, from, to) {
+  const told = (side) => (side.name === groups[side.group].name ? side.name : `${groups[side.group].name}: ${side.name}`);
+  document.getElementById("sides").textContent = `A is ${told(from)}. B is ${told(to)}.`;
   const of = (side, index) => verdicts[side.verdicts.charCodeAt(index) - 97];
   const rows = [];
   const counts = { gained: 0, lost: 0, changed: 0 };

@@ -141,3 +141,16 @@ def test_a_table_can_be_embedded(browser: "Browser", site: tuple[Path, dict[str,
     assert browser.value("Array.from(document.links).every((one) => one.target == '_top')")
     browser.open((home / "index.html").as_uri())
     assert browser.value(shown)[0] == "header"
+
+
+def test_a_least_day_is_kept_from_page_to_page(browser: "Browser", site: tuple[Path, dict[str, str]]) -> None:
+    home, _ = site
+    browser.open((home / "index.html").as_uri())
+    field = "document.querySelector('[data-least=from]')"
+    browser.value(
+        f"({field}.value = '2099-01-01', {field}.dispatchEvent(new Event('input', {{bubbles: true}})), 0)"
+    )
+    assert browser.value(SHOWN.format("providers")) == []
+    browser.open(browser.value("Array.from(document.links).find((one) => one.text == 'Devices').href"))
+    assert browser.value(f"{field}.value") == "2099-01-01"
+    assert browser.value(SHOWN.format("devices")) == []
