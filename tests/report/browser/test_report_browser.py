@@ -41,6 +41,7 @@ PAGES = (
     "generation.html",
     "failures.html",
     "faults.html",
+    "compare.html",
     "changes.html",
     "nights.html",
     "cells.html",
