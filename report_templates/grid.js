@@ -96,7 +96,7 @@ function rank(cell) {
   return found < 0 ? TONES.length : found;
 }
 
-function order(column, direction) {
+function arrange(column, direction) {
   for (const { body, rows } of suites) {
     const sorted = direction
       ? rows.toSorted((one, other) => direction * (rank(one.cells[column]) - rank(other.cells[column])))
@@ -117,9 +117,9 @@ const besides = new Map();
 
 function keep() {
   const pairs = [...Array.from(new FormData(form)).filter(([, value]) => value), ...besides];
-  const column = heads.findIndex((head) => head.hasAttribute("aria-sort"));
-  if (column >= 0) {
-    pairs.push(["sort", `${heads[column].getAttribute("aria-sort") === "descending" ? "-" : ""}${column}`]);
+  const chosen = order.write(heads);
+  if (chosen) {
+    pairs.push(["sort", chosen]);
   }
   state.write(pairs);
 }
@@ -136,9 +136,9 @@ function restore() {
       field.selectedIndex = 0; // a link to another run's value
     }
   }
-  const [, falling, column] = /^(-?)(\d+)$/.exec(kept.get("sort") ?? "") ?? [];
-  if (column !== undefined && Number(column) < heads.length) {
-    order(Number(column), falling ? -1 : 1);
+  const { column, direction } = order.read(kept.get("sort"), heads);
+  if (column >= 0) {
+    arrange(column, direction);
   }
 }
 
@@ -151,7 +151,7 @@ heads.forEach((head, column) => {
   head.append(button);
   button.addEventListener("click", () => {
     const next = { ascending: -1, descending: 0 }[head.getAttribute("aria-sort")] ?? 1;
-    order(column, next);
+    arrange(column, next);
     keep();
   });
 });
@@ -160,7 +160,7 @@ form.addEventListener("input", () => {
   keep();
 });
 form.addEventListener("reset", () => setTimeout(() => {
-  order(-1, 0);
+  arrange(-1, 0);
   filter();
   keep();
 }));

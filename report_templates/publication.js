@@ -1,5 +1,6 @@
 // Filters of tables: a search over all texts of a row, and selects over its words, such as data-level. The choice
 // is in the address. An input with data-least has a least value: a version or a day.
+// The least day is kept from page to page: old results rot.
 // A row "suite" is the heading of its tbody, and is there while a row of it is.
 for (const filter of document.querySelectorAll(".filter[data-of]")) {
   const bodies = Array.from(document.getElementById(filter.dataset.of).tBodies);
@@ -54,3 +55,11 @@ for (const filter of document.querySelectorAll(".filter[data-of]")) {
   }
   show();
 }
+function passOn() {
+  const from = state.read().get("from");
+  for (const link of document.querySelectorAll("header nav a")) {
+    link.hash = from ? `?${new URLSearchParams({ from })}` : "";
+  }
+}
+addEventListener("input", passOn);
+passOn();

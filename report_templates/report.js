@@ -7,7 +7,12 @@ const state = {
     return new URLSearchParams(location.hash.startsWith("#?") ? location.hash.slice(2) : "");
   },
   write(pairs) {
-    const text = new URLSearchParams(pairs).toString();
+    const kept = new URLSearchParams(pairs);
+    const embed = this.read().get("embed");
+    if (embed !== null) {
+      kept.set("embed", embed); // whatever a table changes, the page stays embedded
+    }
+    const text = kept.toString();
     history.replaceState(null, "", text ? `#?${text}` : location.pathname + location.search);
     // The links to the other pages of a table pass the state on.
     for (const link of document.querySelectorAll("nav.pages a")) {
@@ -15,6 +20,39 @@ const state = {
     }
   },
 };
+
+// An order in the address: a heading by its words, so that it stays when columns are added. Numbers are those of
+// releases before.
+const order = {
+  word(head) {
+    return head.textContent.trim().toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "");
+  },
+  write(heads) {
+    const head = heads.find((one) => one.hasAttribute("aria-sort"));
+    return head && `${head.getAttribute("aria-sort") === "descending" ? "-" : ""}${this.word(head)}`;
+  },
+  read(text, heads) {
+    const [, falling, name] = /^(-?)(.+)$/.exec(text ?? "") ?? [];
+    const named = heads.findIndex((head) => this.word(head) === name);
+    const column = named < 0 && /^\d+$/.test(name ?? "") && Number(name) < heads.length ? Number(name) : named;
+    return { column, direction: falling ? -1 : 1 };
+  },
+};
+
+// "#?embed" leaves the content alone, for an iframe; "#?embed=ID" only the section of this id, or around it.
+function embed() {
+  const wanted = state.read().get("embed");
+  document.documentElement.classList.toggle("embedded", wanted !== null);
+  const part = wanted ? document.getElementById(wanted) : null;
+  for (const child of document.querySelector("main").children) {
+    child.classList.toggle("left-out", part !== null && !child.contains(part));
+  }
+  for (const link of document.links) {
+    link.target = wanted === null ? "" : "_top";
+  }
+}
+addEventListener("hashchange", embed);
+embed();
 
 // Following a link to a closed cell opens it.
 function openTarget() {

@@ -12,7 +12,7 @@ function sortValue(row, column) {
   return given === undefined ? cell.textContent.trim().toLowerCase() : Number(given);
 }
 
-function order({ table, body, rows }, column, direction) {
+function arrange({ table, body, rows }, column, direction) {
   const sorted = column < 0 ? rows : rows.map((row, index) => ({ row, index, value: sortValue(row, column) }))
     .sort((one, other) => {
       const less = one.value < other.value ? -1 : one.value > other.value ? 1 : 0;
@@ -43,14 +43,18 @@ function narrow(input) {
 
 const inputs = Array.from(document.querySelectorAll(".table-filter"));
 
+function keyOf(table, index) {
+  return `sort.${table.id || index}`;
+}
+
 function keep() {
   const pairs = state.read(); // other filters of the page have theirs in it
   tables.forEach(({ table }, index) => {
-    const head = Array.from(table.tHead.rows[0].cells).findIndex((cell) => cell.hasAttribute("aria-sort"));
     pairs.delete(`sort${index}`);
-    if (head >= 0) {
-      const falling = table.tHead.rows[0].cells[head].getAttribute("aria-sort") === "descending";
-      pairs.set(`sort${index}`, `${falling ? "-" : ""}${head}`);
+    pairs.delete(keyOf(table, index));
+    const chosen = order.write(Array.from(table.tHead.rows[0].cells));
+    if (chosen) {
+      pairs.set(keyOf(table, index), chosen);
     }
   });
   for (const input of inputs) {
@@ -74,13 +78,14 @@ tables.forEach((one, index) => {
       // Numbers are mostly wanted largest first.
       const first = one.rows.length && one.rows[0].cells[column].dataset.sort !== undefined ? -1 : 1;
       const direction = now === null ? first : now === (first > 0 ? "ascending" : "descending") ? -first : 0;
-      order(one, direction ? column : -1, direction);
+      arrange(one, direction ? column : -1, direction);
       keep();
     });
   });
-  const [, falling, column] = /^(-?)(\d+)$/.exec(state.read().get(`sort${index}`) ?? "") ?? [];
-  if (column !== undefined && Number(column) < one.table.tHead.rows[0].cells.length) {
-    order(one, Number(column), falling ? -1 : 1);
+  const kept = state.read().get(keyOf(one.table, index)) ?? state.read().get(`sort${index}`);
+  const { column, direction } = order.read(kept, Array.from(one.table.tHead.rows[0].cells));
+  if (column >= 0) {
+    arrange(one, column, direction);
   }
 });
 for (const input of inputs) {

@@ -1,8 +1,9 @@
-"""Badges: small JSON files from which shields.io makes pictures (https://shields.io/badges/endpoint-badge)."""
+"""Badges: pictures, and JSON from which shields.io makes some (https://shields.io/badges/endpoint-badge)."""
 
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
+from html import escape
 
 import msgspec
 
@@ -23,6 +24,29 @@ class Badge(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     label: str
     message: str
     color: str
+
+
+_COLOURS = {
+    "green": "#2f7d46", "yellow": "#8a6d00", "orange": "#9a5200", "red": "#b03a17", "lightgrey": "#6f747c",
+}  # fmt: skip
+"""A colour of shields.io -> one on which white text can be read."""
+
+_CHAR_PX = 7
+
+
+def badge_svg(badge: Badge) -> str:
+    """Return a badge as a self-contained picture."""
+    left, right = (_CHAR_PX * len(text) + 10 for text in (badge.label, badge.message))
+    label, message = escape(badge.label), escape(badge.message)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f'aria-label="{label}: {message}"><title>{label}: {message}</title>'
+        f'<rect width="{left}" height="20" fill="#444c56"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{_COLOURS[badge.color]}"/>'
+        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
+        f'<text x="5" y="14">{label}</text><text x="{left + 5}" y="14">{message}</text>'
+        "</g></svg>\n"
+    )
 
 
 def badges(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, Badge]]:

@@ -8,7 +8,7 @@ import msgspec
 from harness.core.collector import without_collector
 from harness.core.errors import Problem, UsageError, valid_names
 from harness.core.writing import aside, write_aside
-from harness.report.badge import badges
+from harness.report.badge import badge_svg, badges
 from harness.report.cell_columns import CellRow
 from harness.report.comma_separated import axis_names, write_table
 from harness.report.ctrf import to_ctrf
@@ -175,6 +175,7 @@ def _badge(content: ReportContent, out: Path) -> Path:
     (out / "badges").mkdir(exist_ok=True)
     for name, badge in badges(content.report, content.targets):
         write_aside(out / name, inert_json(badge))
+        write_aside((out / name).with_suffix(".svg"), badge_svg(badge))
     return out / "badge.json"
 
 

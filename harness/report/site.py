@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from harness.doors import REPORT_PAGES, behind, load_registered
+from harness.report.any_two import compared_columns
 from harness.report.changes import changes_view
 from harness.report.depth_page import depth_view
 from harness.report.details import detail_pages
@@ -82,6 +83,13 @@ PAGES = (
     SitePage(title="Failures", stem="failures", template="page_failures.html", views=failures_view),
     SitePage(title="Faults", stem="faults", template="page_faults.html", views=fault_pages),
     SitePage(title="Depth", stem="depth", template="page_depth.html", views=depth_view),
+    SitePage(
+        title="Compare",
+        stem="compare",
+        template="page_compare.html",
+        views=compared_columns,
+        scripts=("report.js", "compare.js"),
+    ),
     SitePage(title="Changes", stem="changes", template="page_changes.html", views=changes_view),
     SitePage(title="Nights", stem="nights", template="page_nights.html", views=nights_view),
     SitePage(title="Details", stem="cells", template="page_cells.html", views=detail_pages),

@@ -185,9 +185,11 @@ def test_badges_of_targets_that_differ_in_case_only(tmp_path: Path) -> None:
     )
     write_report([run], tmp_path / "out", ["badge"])
     badges = [path.name for path in (tmp_path / "out" / "badges").iterdir()]
-    assert len({name.casefold() for name in badges}) == 5
-    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*\.json", name) for name in badges)
-    assert len(list((tmp_path / "out").iterdir())) == 2
+    assert len({name.casefold() for name in badges}) == 10
+    assert all(re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*\.(json|svg)", name) for name in badges)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"badge.json", "badge.svg", "badges"}
+    assert ET.parse(tmp_path / "out" / "badge.svg").getroot().get("role") == "img"  # noqa: S314 - of our own
 
 
 @pytest.mark.parametrize("evil", EVIL_TEXTS)
@@ -271,7 +273,7 @@ def test_conflicts_stand_in_every_format(tmp_path: Path) -> None:
         assert "CONFLICT" in (out / name).read_text("utf-8"), name
     for name in ("targets.csv", "cells.csv"):
         assert {row["target"] for row in csv_rows(out / name)} == {"npu @ one", "npu @ two"}
-    assert {path.name for path in (out / "badges").iterdir()} == {"npu-one.json", "npu-two.json"}
+    assert {path.name for path in (out / "badges").glob("*.json")} == {"npu-one.json", "npu-two.json"}
 
 
 def test_markdown_has_the_first_conflicts_and_tells_the_others(tmp_path: Path) -> None:

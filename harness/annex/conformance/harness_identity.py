@@ -5,6 +5,7 @@ stops a person from rewriting both: a publisher compares ``Harness.sources`` wit
 """
 
 import base64
+import functools
 import hashlib
 import importlib.metadata
 import subprocess
@@ -36,6 +37,12 @@ def this_harness() -> Harness:
         sources=sources_digest(PACKAGE),
         unofficial=(*_foreign_modules(PACKAGE), *_changes(PACKAGE)),
     )
+
+
+@functools.cache
+def own_sources() -> str:
+    """Return the digest of the running harness's sources, read once in a process."""
+    return sources_digest(PACKAGE)
 
 
 def sources_digest(package: Path) -> str:

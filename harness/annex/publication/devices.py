@@ -69,6 +69,13 @@ def device_id(entry: AcceptedSubmission) -> str:
     return hashlib.sha256(msgspec.json.encode(_key(entry))).hexdigest()[:16]
 
 
+def device_kind(entry: AcceptedSubmission) -> str:
+    """Return the type and name of a submission's devices, without the numbers that tell one from another."""
+    where = entry.statement.environment
+    facts = map(_facts, sorted(set(where.devices)) or (where.platform,))
+    return ", ".join((*((f"{one.kind} {one.name}") for one in facts), entry.simulated))
+
+
 def driver_of(entry: AcceptedSubmission) -> str:
     """Return the drivers of a submission with their versions, in one line; empty if unknown."""
     return ", ".join(f"{name} {version}" for name, version in entry.statement.environment.drivers.items())

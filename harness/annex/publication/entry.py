@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -35,6 +36,8 @@ class AcceptedSubmission(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         id: Its address on any site: the first 16 hexadecimal digits of the SHA-256 of its statement.
         result: The result, decided again from the records.
+        content: SHA-256 over the names and contents of its files.
+        names: Names of its files, sorted.
         reasons: Label of a case that does not pass -> the reason in its record.
         marks: Why a person has to examine it, one line each.
         has_plugin: Whether its provider came from a plugin library.
@@ -46,7 +49,8 @@ class AcceptedSubmission(msgspec.Struct, frozen=True, kw_only=True):
     statement: Statement
     result: ProfileResult
     reasons: Mapping[str, str]
-    files: Mapping[str, bytes]
+    content: str
+    names: tuple[str, ...]
     marks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     has_plugin: bool = False
@@ -118,6 +122,7 @@ class AcceptedSubmission(msgspec.Struct, frozen=True, kw_only=True):
         return (*versions, self.statement.created, self.id)
 
 
+@lru_cache(maxsize=4096)
 def version_order(version: str) -> tuple[tuple[int, int, str], ...]:
     """Return a key by which ``1.9`` is older than ``1.24`` and ``2.0rc1`` older than ``2.0``."""
     parts = re.findall(r"\d+|[A-Za-z]+", version)

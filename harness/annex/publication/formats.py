@@ -2,8 +2,9 @@
 
 import csv
 import io
+import math
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, Literal
 
@@ -20,11 +21,10 @@ from harness.core.visible_text import visible
 from harness.report.badge import Badge
 from harness.report.inert import inert_csv
 
-_COLOURS = {Level.CONFORMANT: "#2f7d46", Level.PARTIAL: "#8a6d00", Level.NOT: "#b03a17"}
-_NO_COLOUR = "#6f747c"
 _SHIELDS = {Level.CONFORMANT: "green", Level.PARTIAL: "yellow", Level.NOT: "red"}
-_CHAR_PX = 7
-"""Files for other programs: badges, the Atom feed, and ``data.json``."""
+
+_DATA_OF_A_PAGE = 200
+"""Submissions of one page of data: some 2 MB with a profile of 200 cases."""
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "https://in-toto.io/attestation/test-result/v0.1")
 
@@ -58,11 +58,16 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PublicationData(msgspec.Struct, frozen=True, kw_only=True):
-    """Contents of ``data.json``; the newest submission first."""
+    """Contents of ``data.json``; the newest submission first.
+
+    Attributes:
+        next: Address within the site of the page with older submissions; empty if there are none.
+    """
 
     schema: Literal[1]
     submissions: tuple[Published, ...]
     refused: tuple[RefusedSubmission, ...]
+    next: str = ""
 
 
 class ListedDevice(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,11 +117,45 @@ class HistoryRow(msgspec.Struct, frozen=True, kw_only=True):
     signer: str
 
 
+class DataPage(msgspec.Struct, frozen=True, kw_only=True):
+    """One page of the data of a site; attributes as in ``PublicationData``."""
+
+    entries: tuple[AcceptedSubmission, ...]
+    refused: tuple[RefusedSubmission, ...]
+    next: str
+
+    def contents(self) -> PublicationData:
+        """Return what is written."""
+        return data_of(self.entries, self.refused, self.next)
+
+
 def data_of(
-    entries: Iterable[AcceptedSubmission], refused: tuple[RefusedSubmission, ...] = ()
+    entries: Iterable[AcceptedSubmission], refused: tuple[RefusedSubmission, ...] = (), next_page: str = ""
 ) -> PublicationData:
-    """Return the contents of ``data.json``: of a whole site, or of one device."""
-    return PublicationData(schema=1, submissions=tuple(map(_published, entries)), refused=refused)
+    """Return the contents of ``data.json``: of a site, of one page of it, or of one device."""
+    submissions = tuple(map(_published, entries))
+    return PublicationData(schema=1, submissions=submissions, refused=refused, next=next_page)
+
+
+def data_pages(
+    entries: Sequence[AcceptedSubmission], refused: tuple[RefusedSubmission, ...]
+) -> Iterator[tuple[str, DataPage]]:
+    """Yield the pages of a site's data by name: ``data.json`` has the newest submissions.
+
+    The others are counted from the oldest on, so that a new submission changes ``data.json`` alone, or adds
+    one page.
+    """
+    pages = max(1, math.ceil(len(entries) / _DATA_OF_A_PAGE))
+    for page in range(pages, 0, -1):
+        end = len(entries) - (page - 1) * _DATA_OF_A_PAGE
+        yield (
+            "data.json" if page == pages else f"data-{page}.json",
+            DataPage(
+                entries=tuple(entries[max(0, end - _DATA_OF_A_PAGE) : end]),
+                refused=refused if page == pages else (),
+                next=f"data-{page - 1}.json" if page > 1 else "",
+            ),
+        )
 
 
 def devices_data(devices: Iterable[SiteDevice]) -> DeviceList:
@@ -191,23 +230,6 @@ def shields(entry: AcceptedSubmission) -> Badge:
         label=_label(entry),
         message=_message(entry),
         color="lightgrey" if entry.computes_none else _SHIELDS[entry.level],
-    )
-
-
-def badge_svg(entry: AcceptedSubmission) -> str:
-    """Return the badge as a self-contained picture."""
-    label, message = _label(entry), _message(entry)
-    left, right = (_CHAR_PX * len(text) + 10 for text in (label, message))
-    title = escape(f"{label}: {message}")
-    colour = _NO_COLOUR if entry.computes_none else _COLOURS[entry.level]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
-        f'aria-label="{title}"><title>{title}</title>'
-        f'<rect width="{left}" height="20" fill="#444c56"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/>'
-        '<g fill="#fff" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">'
-        f'<text x="5" y="14">{escape(label)}</text><text x="{left + 5}" y="14">{escape(message)}</text>'
-        "</g></svg>\n"
     )
 
 

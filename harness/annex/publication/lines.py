@@ -49,6 +49,11 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
         """The newest version."""
         return self.versions[0]
 
+    @property
+    def newest_day(self) -> str:
+        """The day of its newest submission."""
+        return max(entry.statement.created for entry in self.newest.values())[:10]
+
     def of_profile(self, label: str) -> tuple[AcceptedSubmission, ...]:
         """Return the submissions of one profile, the newest version first."""
         return tuple(entry for version in self.versions for entry in version.entries.get(label, ()))

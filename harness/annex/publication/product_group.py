@@ -27,6 +27,11 @@ class ProductGroup(msgspec.Struct, frozen=True, kw_only=True):
         """Whether its devices share a row or column."""
         return len(self.lines) > FEW
 
+    @property
+    def newest_day(self) -> str:
+        """The day of its newest submission."""
+        return max(line.newest_day for line in self.lines)
+
     def conformant(self, profile: str) -> tuple[int, int]:
         """Return how many devices are conformant to a profile, and how many submitted it."""
         levels = [line.newest[profile].level for line in self.counted if profile in line.newest]

@@ -8,19 +8,16 @@ from markupsafe import Markup
 from harness.annex.conformance.level import CaseResult, Standing, case_label
 from harness.annex.conformance.profiles.profile import CORE, Profile, ProfileCase
 from harness.annex.conformance.submission import Totals
+from harness.annex.publication.devices import device_id
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.lines import Line
 from harness.annex.publication.operator_reach import Reach, reach_of
-from harness.core.errors import one_line
-from harness.core.visible_text import visible
+from harness.report.any_two import ComparedGroup, ComparedSide, VerdictLetters, compare_archive, side_text
 from harness.report.page import packed_text
 from harness.report.tone import SYMBOLS, spoken, tone
 
 SEVERAL = "several operators"
 """Heading of the cases whose models have more than one operator."""
-
-_MOST_CHARS = 120
-"""Longest name of a provider and device in the archive."""
 
 
 class CaseRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,18 +59,6 @@ class ProfileView(msgspec.Struct, frozen=True, kw_only=True):
     groups: tuple[CaseGroup, ...]
 
 
-class SubmissionVerdicts(msgspec.Struct, frozen=True, kw_only=True):
-    """One submission in ``archive_of``.
-
-    A letter of ``verdicts`` is an index into its table, starting at ``a``.
-    """
-
-    id: str
-    line: str
-    name: str
-    verdicts: str
-
-
 def view_of(profile: Profile, lines: Iterable[Line]) -> ProfileView:
     """Return the page of a profile, from lines with or without a submission of it."""
     columns = tuple(line.newest[profile.label] for line in lines if profile.label in line.newest)
@@ -97,41 +82,57 @@ def view_of(profile: Profile, lines: Iterable[Line]) -> ProfileView:
 
 
 def archive_of(profile: Profile, lines: Iterable[Line]) -> Markup:
-    """Return the data of all submissions of a profile for the comparing page: base64 of zlib of JSON.
+    """Return the data of all submissions of a profile for the comparing page.
 
-    A submission takes one letter for each case, so the page stays small with many of them.
+    The addresses of a line and of a device mean their newest submission.
     """
-    verdicts: dict[str, str] = {}
-    table: list[tuple[str, str, str]] = []
-    submissions = []
+    letters = VerdictLetters()
+    groups: list[ComparedGroup] = []
+    sides = []
     for line in lines:
-        for entry in line.of_profile(profile.label):
-            for one in entry.result.cases:
-                if one.verdict.value not in verdicts:
-                    verdicts[one.verdict.value] = chr(ord("a") + len(verdicts))
-                    tones = tone(one.verdict)
-                    table.append((f"{SYMBOLS[tones]} {spoken(one.verdict)}", tones, one.standing.value))
+        entries = line.of_profile(profile.label)
+        if not entries:
+            continue
+        newest = entries[0]
+        told = side_text(f"{newest.statement.product.name}, {newest.device}")
+        groups.append(ComparedGroup(name=told, ids=(line.id, device_id(newest))))
+        for entry in entries:
             where = entry.statement.environment
-            submissions.append(
-                SubmissionVerdicts(
+            version = f"{entry.label}, onnxruntime {where.onnxruntime}, {entry.statement.created[:10]}"
+            sides.append(
+                ComparedSide(
                     id=entry.id,
-                    line=_text(f"{entry.statement.product.name}, {entry.device}"),
-                    name=_text(
-                        f"{entry.label}, onnxruntime {where.onnxruntime}, {entry.statement.created[:10]}"
-                    ),
-                    verdicts="".join(verdicts[one.verdict.value] for one in entry.result.cases),
+                    group=len(groups) - 1,
+                    name=side_text(version),
+                    verdicts="".join(_letter(letters, one) for one in entry.result.cases),
                 )
             )
-    told = {
-        "cases": [case_label(case) for case in profile.cases],
-        "verdicts": table,
-        "submissions": submissions,
-    }
+    return compare_archive([case_label(case) for case in profile.cases], letters, groups, sides)
+
+
+def addresses_by_profile(lines: Iterable[Line], labels: Iterable[str]) -> Markup:
+    """Return the ids that the comparison of each profile knows: base64 of zlib of JSON."""
+    lines = tuple(lines)
+    told = [
+        (
+            label,
+            sorted(
+                {
+                    address
+                    for line in lines
+                    for entry in line.of_profile(label)
+                    for address in (entry.id, line.id, device_id(entry))
+                }
+            ),
+        )
+        for label in labels
+    ]
     return packed_text(msgspec.json.encode(told), 9)
 
 
-def _text(text: str) -> str:
-    return one_line(visible(text), _MOST_CHARS)
+def _letter(letters: VerdictLetters, one: CaseResult) -> str:
+    tones = tone(one.verdict)
+    return letters.of(f"{SYMBOLS[tones]} {spoken(one.verdict)}", tones, one.standing.value)
 
 
 def _row(case: ProfileCase, results: Sequence[CaseResult]) -> CaseRow:

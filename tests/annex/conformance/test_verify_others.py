@@ -58,7 +58,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
     return Desk(tmp_path)
 
 

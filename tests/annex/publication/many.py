@@ -30,7 +30,8 @@ def many_submissions(
 ) -> Gathered:
     """Return so many submissions, the same ones each time.
 
-    Product ``n`` computes case ``n`` of the profile (counted in a circle) from its version ``1.10`` on.
+    Product ``n`` computes case ``n`` of the profile (counted in a circle) from its version ``1.10`` on, and
+    product 0 not case 3 from ``1.35`` on.
     """
     numbers = random.Random(52)  # noqa: S311 - no secrets
     records = [good_record(profile, index) for index in range(len(profile.cases))]
@@ -40,7 +41,7 @@ def many_submissions(
         product = number % products
         device = numbers.randrange(devices)
         version = numbers.randrange(versions)
-        late = version < 10
+        late, broken = version < 10, product == 0 and version >= 35
         kind = KINDS[device % len(KINDS)]
         where = changed(
             one.statement.environment,
@@ -64,11 +65,17 @@ def many_submissions(
             one,
             id=key,
             statement=said,
-            result=results[product % len(records) if late else None],
-            files={"statement.json": msgspec.json.encode(said)},
+            result=results[product % len(records) if late else 3 if broken else None],
+            content=key,
+            names=("statement.json",),
         )
     newest = sorted(found.values(), key=lambda each: (each.statement.created, each.id), reverse=True)
-    return Gathered(entries=tuple(newest), refused=(), profiles={profile.label: profile})
+    return Gathered(
+        entries=tuple(newest),
+        refused=(),
+        profiles={profile.label: profile},
+        files=lambda entry: {"statement.json": msgspec.json.encode(entry.statement)},
+    )
 
 
 def _result(profile: Profile, records: list[Record], refused: int | None) -> ProfileResult:

@@ -7,6 +7,7 @@ import zlib
 from typing import Any
 
 from harness.annex.conformance.submission import Totals
+from harness.annex.publication.devices import device_id
 from harness.annex.publication.lines import changes_between, product_lines
 from harness.annex.publication.profile_cases import SEVERAL, ProfileView, view_of
 from tests.annex.conformance.small_profiles import operators_profile, tiny_profile
@@ -95,16 +96,19 @@ def test_any_two_submissions_can_be_compared(publisher: Publisher) -> None:
         one["name"].partition(",")[0]: [
             told["verdicts"][ord(letter) - ord("a")] for letter in one["verdicts"]
         ]
-        for one in told["submissions"]
+        for one in told["sides"]
     }
-    assert {one["id"] for one in told["submissions"]} == {entry.id for entry in gathered.entries}
+    assert {one["id"] for one in told["sides"]} == {entry.id for entry in gathered.entries}
     assert verdicts["EP 1.8"][ADD] == ["– unsupported", "unsupported", "missing"]  # noqa: RUF001
     assert verdicts["EP 1.9"] == verdicts["Another EP 2.7.0"]
     assert {tuple(one) for one in verdicts["EP 1.24"]} == {("✓ pass", "passed", "passed")}
     # Submissions of one line stand together, the newest version first.
-    assert [one["name"].partition(",")[0] for one in told["submissions"]][-3:] == [
+    assert [one["name"].partition(",")[0] for one in told["sides"]][-3:] == [
         "EP 1.24", "EP 1.9", "EP 1.8",
     ]  # fmt: skip
+    # The address of a provider on a device, and of a device, means its newest one.
+    line = next(one for one in product_lines(gathered.entries) if len(one.versions) > 1)
+    assert [one["ids"] for one in told["groups"] if line.id in one["ids"]] == [[line.id, device_id(line.one)]]
     entries = {entry.label: entry for entry in gathered.entries}
     changes = changes_between(entries["EP 1.8"], entries["EP 1.24"])
     assert (changes.gained, changes.lost) == (("suite/add_000",), ())
@@ -117,7 +121,7 @@ def test_a_line_compares_each_version_with_the_one_before(publisher: Publisher) 
     ids = {entry.statement.product.version: entry.id for entry in publisher.gathered().entries}
     site = publisher.site()
     (page,) = (text.decode() for name, text in site.items() if re.fullmatch(r"l/\w+/index\.html", name))
-    found = r'#\?from=(\w+)&amp;to=(\w+)".*?data-label="Cases">(\d) gained, (\d) lost<'
+    found = r'#\?a=(\w+)&amp;b=(\w+)".*?data-label="Cases">(\d) gained, (\d) lost<'
     steps = re.findall(found, page)
     assert steps == [(ids["1.9"], ids["1.24"], "1", "0"), (ids["1.8"], ids["1.9"], "1", "1")]
 

@@ -13,6 +13,7 @@ from tests.annex.conformance.submissions import Draft, new_key, write_folder, wr
 def test_an_honest_submission_is_published_and_a_forged_one_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setenv("EP_HARNESS_CACHE", str(tmp_path / "cache"))
     profiles = write_profile(tmp_path / "profiles", tiny_profile())
     for module in (
         "harness.annex.conformance.profiles.profile",

@@ -143,6 +143,8 @@ class Browser:
 
     def open(self, url: str) -> None:
         """Load a page from scratch and wait for it."""
+        self.value("0")  # a page that led to another one may have told of both
+        self._events.clear()
         self.call("Page.navigate", url="about:blank")
         self._wait_for("Page.loadEventFired")
         self._events.clear()
@@ -175,11 +177,19 @@ class Browser:
         return found
 
     def until(self, expression: str) -> None:
-        """Wait until an expression holds."""
+        """Wait until an expression holds, also if the page leads to another one meanwhile."""
         end = time.monotonic() + PATIENCE_S
-        while not self.value(expression):
+        while not self._holds(expression):
             assert time.monotonic() < end, f"never: {expression}"
             time.sleep(0.05)
+
+    def _holds(self, expression: str) -> bool:
+        try:
+            return bool(self.value(expression))
+        except AssertionError as error:
+            if "navigated" not in str(error):
+                raise
+            return False
 
     def press(self, key: str) -> None:
         for kind in ("keyDown", "keyUp"):

@@ -22,7 +22,7 @@ SHOWN = (
     "Array.from(document.querySelectorAll('#{} tbody tr:not(.suite)')).filter((one) => one.checkVisibility())"
 )
 COUNT = "document.getElementById('count').textContent"
-CHANGES = "Array.from(document.querySelectorAll('#changes tbody tr'), (one) => one.textContent)"
+CHANGES = "Array.from(document.querySelectorAll('#differences tbody tr'), (one) => one.textContent)"
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_every_page(browser: "Browser", site: tuple[Path, dict[str, str]], width
     browser.size(width)
     browser.look(prefers_color_scheme=scheme)
     pages = sorted(home.rglob("*.html"))
-    assert len(pages) == 19
+    assert len(pages) == 20
     for page in pages:
         browser.open(page.as_uri())
         assert browser.complaints == [], page
@@ -75,14 +75,14 @@ def test_no_page_breaks_a_rule_of_accessibility(
 def test_an_address_compares_any_two(browser: "Browser", site: tuple[Path, dict[str, str]]) -> None:
     home, ids = site
     address = (home / "p" / "operators@1" / "compare.html").as_uri()
-    browser.open(f"{address}#?from={ids['1.8']}&to={ids['1.24']}")
+    browser.open(f"{address}#?a={ids['1.8']}&b={ids['1.24']}")
     browser.until(f"{CHANGES}.length == 2")
     assert browser.value(CHANGES) == ["suite/add_000– unsupported✓ pass", "suite/neg_004○ fallback✓ pass"]  # noqa: RUF001
     assert browser.value(COUNT).startswith("2 gained, 0 lost, 0 other")
     browser.value("document.getElementById('swap').click()")
     assert browser.value(COUNT).startswith("0 gained, 2 lost, 0 other")
-    assert browser.value("location.hash") == f"#?from={ids['1.24']}&to={ids['1.8']}"
-    link = browser.value("document.querySelector('#changes a').href")
+    assert browser.value("location.hash") == f"#?a={ids['1.24']}&b={ids['1.8']}"
+    link = browser.value("document.querySelector('#differences a').href")
     assert link.endswith(f"s/{ids['1.8']}/index.html#case-suite/add_000")
     browser.open(link)
     assert browser.value("document.querySelector(':target').textContent").startswith("suite/add_000")
@@ -90,8 +90,13 @@ def test_an_address_compares_any_two(browser: "Browser", site: tuple[Path, dict[
     browser.until(f"{CHANGES}.length == 6")
     assert browser.value(COUNT).startswith("5 gained, 0 lost, 1 other")
     assert HOSTILE in browser.value("document.querySelector('select').selectedOptions[0].textContent")
-    browser.open(f"{address}#?from=0000000000000000&to={ids['1.9']}")
-    browser.until("document.getElementById('count').textContent.includes('not published any more')")
+    browser.open(f"{address}#?a=0000000000000000&b={ids['1.9']}")
+    browser.until("document.getElementById('count').textContent.includes('not here any more')")
+    browser.open(f"{address}#?from={ids['1.8']}&to={ids['1.24']}")  # of releases before
+    browser.until(f"{CHANGES}.length == 2")
+    browser.open((home / "compare.html").as_uri() + f"#?a={ids['1.8']}&b={ids['1.24']}")
+    browser.until("location.pathname.endsWith('p/operators%401/compare.html')")
+    browser.until(f"{CHANGES}.length == 2 && document.readyState == 'complete'")
 
 
 @pytest.mark.parametrize("width", [400, 1280])
@@ -119,6 +124,33 @@ def test_filters_are_kept_in_the_address(
     browser.open((home / "index.html").as_uri() + "#?level=partial")
     assert browser.value(f"{SHOWN.format('providers')}.length") == 1
     browser.value("document.querySelector('thead button').click()")
-    assert set(browser.value("location.hash")[2:].split("&")) == {"level=partial", "sort0=0"}
+    assert set(browser.value("location.hash")[2:].split("&")) == {"level=partial", "sort.providers=provider"}
     browser.open((home / "search.html").as_uri() + "#?q=neg&kind=case")
     assert browser.value(f"{SHOWN.format('index')}.length") == 2
+
+
+def test_a_table_can_be_embedded(browser: "Browser", site: tuple[Path, dict[str, str]]) -> None:
+    home, _ = site
+    browser.open((home / "index.html").as_uri() + "#?embed=providers&level=partial")
+    shown = "Array.from(document.body.querySelectorAll('header, footer, h1, table'))"
+    shown += ".filter((one) => one.checkVisibility()).map((one) => one.id || one.localName)"
+    assert browser.value(shown) == ["providers"]
+    assert browser.value(f"{SHOWN.format('providers')}.length") == 1
+    browser.value("document.querySelector('thead button').click()")
+    assert "embed=providers" in browser.value("location.hash")
+    assert browser.value("Array.from(document.links).every((one) => one.target == '_top')")
+    browser.open((home / "index.html").as_uri())
+    assert browser.value(shown)[0] == "header"
+
+
+def test_a_least_day_is_kept_from_page_to_page(browser: "Browser", site: tuple[Path, dict[str, str]]) -> None:
+    home, _ = site
+    browser.open((home / "index.html").as_uri())
+    field = "document.querySelector('[data-least=from]')"
+    browser.value(
+        f"({field}.value = '2099-01-01', {field}.dispatchEvent(new Event('input', {{bubbles: true}})), 0)"
+    )
+    assert browser.value(SHOWN.format("providers")) == []
+    browser.open(browser.value("Array.from(document.links).find((one) => one.text == 'Devices').href"))
+    assert browser.value(f"{field}.value") == "2099-01-01"
+    assert browser.value(SHOWN.format("devices")) == []

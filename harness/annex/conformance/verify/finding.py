@@ -164,6 +164,9 @@ FINDING_KINDS: dict[str, FindingKind] = {
         "a vendor or product looks like one of another signer, or of an unsigned submission",
     ),
     "other-signer": FindingKind(FindingWeight.MARKED, "another key signs for this vendor"),
+    "outlier": FindingKind(
+        FindingWeight.MARKED, "many cases differ from nearly all other devices of the kind; `publish` alone"
+    ),
     # --- cases that were run once more ---
     "rerun": FindingKind(
         FindingWeight.MARKED, "a case gives another result here, in the environment that is stated"

@@ -3,10 +3,13 @@
 A refused submission marks no other one, and an unsigned one marks no signed one.
 """
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from harness.annex.conformance.level import case_key
 from harness.annex.conformance.lookalike_names import as_read, same_name
@@ -16,20 +19,30 @@ from harness.annex.conformance.verify.finding import Finding, finding
 from harness.annex.conformance.verify.plausible import FEWEST_ALIKE, times_of
 from harness.core.record import Record
 
+Times = npt.NDArray[np.uint64]
+"""Digests of the measured times of cases, ``(N,)``, each once, sorted."""
+
+_MOST_HOLDERS = 8
+"""Submissions with the same times that are compared with each other one: thousands of copies cost no more."""
+
 
 class ComparableParts(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of a submission that are compared with others.
 
     Attributes:
         name: Name of the folder or zip.
+        content: As ``content_digest`` gives it.
+        times: As ``measured_times`` gives them.
+        records: Number of its records.
         product: None if its statement cannot be read.
         signer: Identity or fingerprint of the key; empty if nobody signed.
         refused: Whether it is refused on its own account.
     """
 
     name: str
-    files: Mapping[str, bytes]
-    records: Sequence[Record]
+    content: str
+    times: Times
+    records: int
     product: Product | None
     signer: str
     refused: bool
@@ -37,6 +50,22 @@ class ComparableParts(msgspec.Struct, frozen=True, kw_only=True):
     def may_mark(self, other: "ComparableParts") -> bool:
         """Return whether something that both submissions share counts against the other one."""
         return not self.refused and bool(self.signer or not other.signer)
+
+
+def content_digest(files: Mapping[str, bytes]) -> str:
+    """Return the SHA-256 over the names and contents of a submission's files."""
+    lines = (f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def measured_times(records: Sequence[Record]) -> Times:
+    """Return digests of the times of each case that ran: of each the first eight bytes of its SHA-256."""
+    told = (repr((case_key(one), times)).encode() for one in records if (times := times_of(one)))
+    return np.unique(np.array([_number(text) for text in told], np.uint64))
+
+
+def _number(text: bytes) -> int:
+    return int.from_bytes(hashlib.sha256(text).digest()[:8], "little")
 
 
 def compared_findings(submissions: Sequence[ComparableParts]) -> dict[int, list[Finding]]:
@@ -52,23 +81,35 @@ def _copies(submissions: Sequence[ComparableParts]) -> Iterator[tuple[int, Findi
 
     A submission that occurs twice, byte by byte, is not a copy of itself.
     """
-    measured = [
-        {(case_key(record), times) for record in one.records if (times := times_of(record))}
-        for one in submissions
-    ]
-    holders: dict[object, list[int]] = defaultdict(list)
-    for index, own in enumerate(measured):
-        for each in own:
-            holders[each].append(index)
-    for index, one in enumerate(submissions):
-        shared = Counter(other for times in measured[index] for other in holders[times])
-        for at, same in sorted(shared.items()):
+    shared: dict[int, Counter[int]] = defaultdict(Counter)
+    for holders in _shared_times(submissions):
+        # Those that may mark others come first, so that each copy meets one of them.
+        first = sorted(holders, key=lambda at: (submissions[at].refused, not submissions[at].signer, at))
+        for index in holders:
+            shared[index].update(first[:_MOST_HOLDERS])
+    for index, counts in sorted(shared.items()):
+        one = submissions[index]
+        for at, same in sorted(counts.items()):
             other = submissions[at]
-            if not other.may_mark(one) or other.files == one.files:
+            if not other.may_mark(one) or other.content == one.content:
                 continue
-            if same >= FEWEST_ALIKE or same == len(measured[index]):
-                what = f"{same} of {len(one.records)} records have the times of {other.name}"
+            if same >= FEWEST_ALIKE or same == len(one.times):
+                what = f"{same} of {one.records} records have the times of {other.name}"
                 yield index, finding("copied", SUBMITTED_RECORDS, what)
+
+
+def _shared_times(submissions: Sequence[ComparableParts]) -> Iterator[list[int]]:
+    """Yield the indices of the submissions that share a measured time, for each such time."""
+    if not submissions:
+        return
+    owners = np.repeat(np.arange(len(submissions)), [len(one.times) for one in submissions])
+    times = np.concatenate([one.times for one in submissions])
+    order = np.argsort(times, kind="stable")
+    ends = np.flatnonzero(np.diff(times[order])) + 1
+    starts = np.concatenate([[0], ends])
+    for start, length in zip(starts, np.diff([*starts, len(times)]), strict=True):
+        if length > 1:
+            yield [int(at) for at in owners[order[start : start + length]]]
 
 
 def _names(submissions: Sequence[ComparableParts]) -> Iterator[tuple[int, Finding]]:

@@ -43,7 +43,12 @@ from harness.annex.conformance.verify.statement_check import (
     waiver_findings,
 )
 from harness.annex.conformance.verify.strict_json import strict_decode
-from harness.annex.conformance.verify.submission_comparison import ComparableParts, compared_findings
+from harness.annex.conformance.verify.submission_comparison import (
+    ComparableParts,
+    compared_findings,
+    content_digest,
+    measured_times,
+)
 from harness.annex.conformance.verify.verdict_check import verdict_findings
 from harness.core.record import Record
 from harness.core.run_info import RunInfo
@@ -95,15 +100,35 @@ class _Read(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
 
 
-class _By:
-    """The data by which submissions are verified; a profile is read with the first submission about it."""
+class Verifier:
+    """Verifies single submissions; a profile is read with the first submission about it.
 
-    def __init__(self, signers: Path | None, now: dt.datetime, folder: Path) -> None:
-        self.signers, self.now, self.folder = signers, now, folder
-        self.labels = {path.stem for path in folder.glob("*@*.json")}
+    Args:
+        signers: A file of allowed signers, as ``ssh-keygen`` reads it.
+        now: The time, with its zone; the clock's by default.
+        folder: Folder of the published profiles; the shipped ones by default.
+    """
+
+    def __init__(
+        self, signers: Path | None = None, now: dt.datetime | None = None, folder: Path | None = None
+    ) -> None:
+        self.signers, self.now = signers, now or dt.datetime.now(dt.UTC)
+        self.folder = folder or profiles_folder()
+        self.labels = {path.stem for path in self.folder.glob("*@*.json")}
         self._profiles: dict[str, Profile] = {}
         self._frozen: dict[str, dict[str, FrozenCase]] = {}
         self._matrices: dict[str, Matrix] = {}
+
+    def verify(self, path: Path) -> Verification:
+        """Verify one submission by itself.
+
+        Raises:
+            UsageError: As ``verify_submissions``.
+        """
+        name, opened = path.absolute().name, open_submission(path)
+        if not opened.files:
+            return Verification(name=name, findings=opened.findings)
+        return _verified(name, opened.files, _read(opened.files), self)
 
     def profile(self, label: str) -> Profile:
         """Return the profile of one of ``labels``, so that no other label becomes a path."""
@@ -133,48 +158,39 @@ def verify_submissions(
 ) -> tuple[Verification, ...]:
     """Verify submissions, and compare them with each other for copies and look-alikes.
 
-    Args:
-        paths: Folders or zips.
-        signers: A file of allowed signers, as ``ssh-keygen`` reads it.
-        now: The time, with its zone; the clock's by default.
-        profiles: Folder of the published profiles; the shipped ones by default.
+    ``paths`` are folders or zips; the other arguments are those of ``Verifier``.
 
     Raises:
         UsageError: The file of signers is missing, there is no ``ssh-keygen``, or the archive of a profile
             is missing or altered.
     """
-    by = _By(signers, now or dt.datetime.now(dt.UTC), profiles or profiles_folder())
-    done = [_one(path, by) for path in paths]
-    found = compared_findings([_compared(one) for one in done])
+    verifier = Verifier(signers, now, profiles)
+    done = [verifier.verify(path) for path in paths]
+    found = compared_findings([compared_parts(one) for one in done])
     return tuple(
-        msgspec.structs.replace(one, findings=_bounded([*one.findings, *found.get(index, ())]))
+        msgspec.structs.replace(one, findings=bounded([*one.findings, *found.get(index, ())]))
         for index, one in enumerate(done)
     )
 
 
-def _compared(one: Verification) -> ComparableParts:
+def compared_parts(one: Verification) -> ComparableParts:
+    """Return what of a submission is compared with others."""
     return ComparableParts(
         name=one.name,
-        files=one.files,
-        records=one.records,
+        content=content_digest(one.files),
+        times=measured_times(one.records),
+        records=len(one.records),
         product=None if one.statement is None else one.statement.product,
         signer=one.signer,
         refused=one.outcome == FindingWeight.REFUSED,
     )
 
 
-def _bounded(found: Sequence[Finding]) -> tuple[Finding, ...]:
+def bounded(found: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the first findings; many that only require a person must not hide one that refuses."""
     if len(found) > MOST_FINDINGS:
         found = sorted(found, key=lambda one: one.weight is not FindingWeight.REFUSED)
     return tuple(found[:MOST_FINDINGS])
-
-
-def _one(path: Path, by: _By) -> Verification:
-    name, opened = path.absolute().name, open_submission(path)
-    if not opened.files:
-        return Verification(name=name, findings=opened.findings)
-    return _verified(name, opened.files, _read(opened.files), by)
 
 
 def _read(files: Mapping[str, bytes]) -> _Read:
@@ -204,7 +220,7 @@ def _read(files: Mapping[str, bytes]) -> _Read:
     )
 
 
-def _verified(name: str, files: Mapping[str, bytes], read: _Read, by: _By) -> Verification:
+def _verified(name: str, files: Mapping[str, bytes], read: _Read, by: Verifier) -> Verification:
     found = [*read.findings]
     seal = seal_of(files, by.signers)
     if read.attestation is not None:
@@ -235,7 +251,7 @@ def _verified(name: str, files: Mapping[str, bytes], read: _Read, by: _By) -> Ve
     )
 
 
-def _profile(statement: Statement, by: _By, found: list[Finding]) -> Profile | None:
+def _profile(statement: Statement, by: Verifier, found: list[Finding]) -> Profile | None:
     """Return the published profile."""
     told = statement.profile
     if told.label not in by.labels:

@@ -1,0 +1,121 @@
+"""The data of a page that compares any two sides: results of runs, devices or versions for the same cases.
+
+A side takes one letter for each case, so the page stays small with many of them.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+from markupsafe import Markup
+
+from harness.core.errors import one_line
+from harness.core.visible_text import visible
+from harness.report.page import packed_text
+from harness.report.tone import SYMBOLS, spoken, tone
+from harness.report.view import Report
+
+_MOST_CHARS = 120
+"""Longest name of a side."""
+
+_FIRST_LETTER = ord("a")
+_NOT_PLANNED = ("not planned", "missing", "open")
+
+
+class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
+    """One side.
+
+    Attributes:
+        id: What an address has: the same in any report or site of these results.
+        group: Index into the groups.
+        name: For people.
+        verdicts: A letter for each case: an index into the table of verdicts, starting at ``a``.
+    """
+
+    id: str
+    group: int
+    name: str
+    verdicts: str
+
+
+class ComparedGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Sides that belong together, such as the versions of a provider on a device; the newest is the first.
+
+    Attributes:
+        ids: Addresses that mean its first side.
+    """
+
+    name: str
+    ids: tuple[str, ...] = ()
+
+
+class ComparedColumns(msgspec.Struct, frozen=True, kw_only=True):
+    """The page *Compare* of a report."""
+
+    archive: Markup
+
+
+class VerdictLetters:
+    """Gives verdicts letters, in the order in which they occur.
+
+    Attributes:
+        table: ``(words, tone, standing)`` of each letter.
+    """
+
+    def __init__(self) -> None:
+        self.table: list[tuple[str, str, str]] = []
+        self._letters: dict[tuple[str, str, str], str] = {}
+
+    def of(self, words: str, tones: str, standing: str) -> str:
+        """Return the letter of a verdict; the standing ``passed`` is what counts as right."""
+        key = (words, tones, standing)
+        if key not in self._letters:
+            self._letters[key] = chr(_FIRST_LETTER + len(self.table))
+            self.table.append(key)
+        return self._letters[key]
+
+
+def compare_archive(
+    cases: Sequence[str],
+    letters: VerdictLetters,
+    groups: Sequence[ComparedGroup],
+    sides: Iterable[ComparedSide],
+) -> Markup:
+    """Return what the script of the page reads: base64 of zlib of JSON."""
+    told = {"cases": cases, "groups": groups, "sides": list(sides), "verdicts": letters.table}
+    return packed_text(msgspec.json.encode(told), 9)
+
+
+def side_text(text: str) -> str:
+    """Return a name as the page shows it."""
+    return one_line(visible(text), _MOST_CHARS)
+
+
+def compared_columns(report: Report) -> Iterator[ComparedColumns]:
+    """Yield the view, if there are two columns to compare."""
+    if len(report.columns) < 2:  # noqa: PLR2004 - two sides
+        return
+    cases = list(dict.fromkeys(f"{cell.record.suite}/{cell.record.model}" for cell in report.cells))
+    letters = VerdictLetters()
+    targets = list(dict.fromkeys(column.target for column in report.columns))
+    sides = []
+    for column in report.columns:
+        found = {f"{one.suite}/{one.model}": one.verdict for one in report.by_column[column]}
+        text = []
+        for case in cases:
+            verdict = found.get(case)
+            if verdict is None:
+                text.append(letters.of(*_NOT_PLANNED))
+            else:
+                tones = tone(verdict)
+                words = f"{SYMBOLS[tones]} {spoken(verdict)}"
+                text.append(letters.of(words, tones, verdict.family.value))
+        sides.append(
+            ComparedSide(
+                id=column.label,
+                group=targets.index(column.target),
+                name=side_text(column.label),
+                verdicts="".join(text),
+            )
+        )
+    groups = [ComparedGroup(name=side_text(name)) for name in targets]
+    yield ComparedColumns(archive=compare_archive(cases, letters, groups, sides))
