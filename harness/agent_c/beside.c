@@ -18,10 +18,9 @@ static double furthest(const Watch *watch) {
     return most;
 }
 
-static bool run_alone(Watch *watch, size_t set, const char *phase) {
+static bool run_alone(Watch *watch, size_t set) {
     Job *job = watch->job;
-    if (phase) job_enter(job, phase);
-    else job_further(job);
+    job_further(job);
     if (!job_run(job, &job->arena, &watch->seen[set].feeds, job->names, job->outputs, &job->ran[set])) return false;
     watch->seen[set].tally.first = job->ran[set];
     if (job->first_run_ms < 0) job->first_run_ms = job->run_ms;
@@ -31,15 +30,18 @@ static bool run_alone(Watch *watch, size_t set, const char *phase) {
 bool watch_begin(Watch *watch, Job *job) {
     *watch = (Watch){.job = job, .total = job->sets, .seen = arena_take(&job->arena, (job->sets + 1) * sizeof *watch->seen), .only = ""};
     if (!job->sets) return job_fail(job, "unfeedable", NULL, "the scenario needs a data set");
-    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); one; one = one->next, job->sets_ran++)
-        if (!job_feeds(job, one, &watch->seen[job->sets_ran].feeds) || !run_alone(watch, job->sets_ran, "run")) return false;
+    for (const Json *one = json_item(json_get(job->message, "data_sets"), 0); one; one = one->next, job->sets_ran++) {
+        job_enter(job, "run");
+        if (!job_feeds(job, one, &watch->seen[job->sets_ran].feeds) || !run_alone(watch, job->sets_ran)) return false;
+    }
     if (!watch_run(watch, 0, "")) return false;
     Feeds *other = &watch->seen[job->sets].feeds, *first = &watch->seen[0].feeds;
     watch->wanders = watch->seen[0].tally.apart;
-    watch->seen[0].tally = (Tally){.first = job->ran[0] = (Value *)(uintptr_t)watch->seen[0].tally.first};
+    job->ran[0] = watch->seen[0].tally.first;
+    watch->seen[0].tally = (Tally){.first = job->ran[0]}; /* what differs from run to run is no matter of the scenario */
     *other = (Feeds){first->names, arena_take(&job->arena, (first->count + 1) * sizeof(Value)), first->count};
     watch->total += faded_values(&job->arena, first->values, first->count, other->values);
-    return watch->total == job->sets || run_alone(watch, job->sets, NULL);
+    return watch->total == job->sets || run_alone(watch, job->sets);
 }
 
 void watch_look(Watch *watch, size_t set, Arena *arena, Value *outputs, const char *where) {
@@ -56,9 +58,10 @@ bool watch_run(Watch *watch, size_t set, const char *where) {
     Value *outputs = NULL;
     Job *job = watch->job;
     job_further(job);
-    if (job_run(job, &arena, &watch->seen[set].feeds, job->names, job->outputs, &outputs)) watch_look(watch, set, &arena, outputs, where);
+    bool fine = job_run(job, &arena, &watch->seen[set].feeds, job->names, job->outputs, &outputs);
+    if (fine) watch_look(watch, set, &arena, outputs, where);
     arena_free(&arena);
-    return outputs != NULL;
+    return fine;
 }
 
 bool watch_end(Watch *watch, const char *equal, const char *kind, const char *where) {

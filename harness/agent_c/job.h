@@ -70,7 +70,7 @@ bool job_conclude(Job *job);
 
 /* Outputs of further runs beside those of the first one. */
 typedef struct {
-    const Value *first;
+    Value *first;
     Value *furthest; /* NULL: all have the same bits */
     double most, apart; /* the largest difference, and that of the furthest as a share of its largest value */
     long runs, differing;

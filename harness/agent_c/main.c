@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define NEEDS_PYTHON(name) "\"" name "\":\"it is written for Python\","
+#define PLAYS_NOT(name, why) "\"scenario:" name "\":\"the C agent " why "\","
 static const char DECLINES[] =
-    "{\"make\":\"the conversion of models needs Python\",\"evaluate\":\"onnx.reference needs Python\","
-    "\"form\":\"the optimized graph is read with the package onnx\",\"generate\":\"the ways to generate text are written for Python\","
-    "\"scenario:generate\":\"the ways to generate text are written for Python\","
-    "\"scenario:io_binding\":\"the C agent does not bind inputs and outputs yet\","
-    "\"scenario:ort_format\":\"the C agent writes no models yet\",\"scenario:ep_context\":\"the C agent writes no models yet\","
-    "\"tensor_folders\":\"the C agent takes tensors inside messages\","
+    "{" NEEDS_PYTHON("make") NEEDS_PYTHON("evaluate") NEEDS_PYTHON("form") NEEDS_PYTHON("generate") NEEDS_PYTHON("scenario:generate") NEEDS_PYTHON("package")
+    NEEDS_PYTHON("scenario:package") PLAYS_NOT("io_binding", "binds no memory") PLAYS_NOT("buffers", "binds no memory")
+    PLAYS_NOT("graph_capture", "binds no memory") PLAYS_NOT("ort_format", "writes no models") PLAYS_NOT("ep_context", "writes no models")
+    PLAYS_NOT("compile", "writes no models") PLAYS_NOT("initializers", "gives no weights from memory") PLAYS_NOT("adapters", "has no adapters")
+    PLAYS_NOT("lifecycle", "starts no further process") PLAYS_NOT("terminate", "ends no run early") PLAYS_NOT("profiling", "compares no profiles")
+    PLAYS_NOT("dynamic_options", "changes no option of an open session") "\"tensor_folders\":\"the C agent takes tensors inside messages\","
     "\"native_stack\":\"the C agent reads no native stacks\"}";
 
 static void refuse(const Refusal *refusal, bool with_target) {

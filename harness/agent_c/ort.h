@@ -34,6 +34,7 @@ extern unsigned ort_minor; /* 31 of 1.31.1 */
     typedef result(ORT_CALL *name##_function)(__VA_ARGS__);      \
     enum { name##_place = (place), name##_since = (since) }
 
+PLACE(0, 0, OrtStatus *, CreateStatus, int code, const char *message);
 PLACE(1, 0, int, GetErrorCode, const OrtStatus *);
 PLACE(2, 0, const char *, GetErrorMessage, const OrtStatus *);
 PLACE(3, 0, OrtStatus *, CreateEnv, int level, const char *name, OrtEnv **);
@@ -119,6 +120,7 @@ typedef OrtStatus *(ORT_CALL *UpdateOptions)(OrtProviderOptions *, const char *c
 typedef OrtStatus *(ORT_CALL *AppendOptions)(OrtSessionOptions *, const OrtProviderOptions *);
 typedef void(ORT_CALL *ReleaseOptions)(OrtProviderOptions *);
 
+enum { INVALID_ARGUMENT = 2 };
 enum { VALUE_TENSOR = 1, VALUE_SEQUENCE, VALUE_MAP };
 
 #define CPU_PROVIDER "CPUExecutionProvider"

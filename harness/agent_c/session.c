@@ -374,7 +374,8 @@ static OrtStatus *append_nnapi(OrtSessionOptions *settings, void *symbol, const 
     uint32_t flags = 0;
     memcpy(&append, &symbol, sizeof symbol);
     for (size_t index = 0; index < n; index++)
-        if (!strcmp(k[index], "flags")) flags = (uint32_t)strtoul(v[index], NULL, 0);
+        if (!strcmp(k[index], "nnapi_flags")) flags = (uint32_t)strtoul(v[index], NULL, 0);
+        else return ORT(CreateStatus)(INVALID_ARGUMENT, "of NNAPI's options the C API has nnapi_flags, a sum of flags");
     return append(settings, flags);
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLOAT = 1, STRING = 8, BOOL = 9, MOST_DIMENSIONS = 64, DEEPEST = 16, ALIGNED = 64 };
+enum { FLOAT = 1, STRING = 8, FLOAT16 = 10, DOUBLE, COMPLEX64 = 14, COMPLEX128, MOST_DIMENSIONS = 64, DEEPEST = 16, ALIGNED = 64 };
 
 /* Element types by the number of the C API, which from 24 on is not ONNX's: name, bits, and numpy's kind; 0 where
  * numpy has no such type. */
@@ -291,20 +291,9 @@ static double number_at(const Value *value, size_t index) {
     double wide;
     uint64_t natural = 0;
     uint16_t half;
-    switch (value->type) {
-    case FLOAT:
-    case 14:
-        memcpy(&single, at + 4 * index, 4);
-        return single;
-    case 11:
-    case 15:
-        memcpy(&wide, at + 8 * index, 8);
-        return wide;
-    case 10:
-        memcpy(&half, at + 2 * index, 2);
-        return half_number(half);
-    default: break;
-    }
+    if (value->type == FLOAT || value->type == COMPLEX64) return memcpy(&single, at + 4 * index, 4), (double)single;
+    if (value->type == DOUBLE || value->type == COMPLEX128) return memcpy(&wide, at + 8 * index, 8), wide;
+    if (value->type == FLOAT16) return memcpy(&half, at + 2 * index, 2), half_number(half);
     size_t bytes = (size_t)TYPES[value->type].bits / 8;
     for (size_t byte = bytes; byte--;) natural = natural << 8 | (uint8_t)at[index * bytes + byte];
     uint64_t sign = TYPES[value->type].kind == 'i' ? (uint64_t)1 << (8 * bytes - 1) : 0;

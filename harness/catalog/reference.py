@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from harness.catalog.bindings import BINDINGS, RUST_PROVIDERS
 from harness.catalog.catalog import Catalog
 from harness.catalog.option import Option, PrecisionMode
 from harness.catalog.provider import Provider
@@ -43,7 +44,18 @@ def reference(catalog: Catalog) -> str:
             for provider in catalog.providers
         ),
     )
-    return "\n".join([_HEAD, *index, *(line for each in catalog.providers for line in _section(each))])
+    sections = (line for each in catalog.providers for line in _section(each))
+    return "\n".join([_HEAD, *index, *sections, *_bindings()])
+
+
+def _bindings() -> Iterator[str]:
+    yield from ("", "## Libraries of other languages", "")
+    yield from ("[The agent in C](../how-to/native-agent.md) opens the library that a program ships.", "")
+    heads = ("language", "package", "library", "providers besides the CPU EP", "known from")
+    yield from _table(heads, (tuple(map(_plain, row)) for row in BINDINGS))
+    yield from ("", "### Providers of Rust's ort", "")
+    rust = ("provider", "feature", "supported", "binaries", "linked statically")
+    yield from _table(rust, (tuple(map(_plain, row)) for row in RUST_PROVIDERS))
 
 
 def _section(provider: Provider) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """`ep-harness agent`: the agent in C."""
 
-import sys
 from pathlib import Path
 
 from harness.cli.output import print_lines
@@ -12,8 +11,7 @@ _NAME = "ep-harness-agent"
 
 def build_native_agent(out: Path | None, *, compiler: str | None, target: str) -> int:
     """Compile the agent, and tell what it needs."""
-    name = f"{_NAME}.exe" if "mingw" in target or sys.platform == "win32" else _NAME
-    built = build_agent(out or Path(name), compiler=compiler, target=target)
+    built = build_agent(out or Path(_NAME), compiler=compiler, target=target)
     needs = f", needs glibc {built.glibc} or newer" if built.glibc else ""
     print_lines([f"built    {built.path}: {built.nbytes / 1024:.0f} KiB by {built.compiler}{needs}"])
     return EXIT_OK

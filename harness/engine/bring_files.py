@@ -10,6 +10,9 @@ import subprocess
 import sys
 from typing import Any
 
+_NO_CONNECTION = 255
+"""ssh's own exit code."""
+
 
 def main(plan: dict[str, Any]) -> int:
     """Upload what is missing, and run the last command with this process's streams.
@@ -17,7 +20,8 @@ def main(plan: dict[str, Any]) -> int:
     Args:
         plan: ``files``, each with ``path`` here, ``asked``, a command that prints ``present`` if the file is
             there, and ``bring``, the commands that bring it, of which a single one reads it as its input;
-            ``prepare``: commands to run before; ``then``: the last command.
+            ``prepare``: commands to run before; ``then``: the last command; ``undo``: what to run if that
+            finds no connection, and leaves what ``prepare`` has brought; empty for nothing.
 
     Returns:
         The exit code of the first command that fails, or of the last one.
@@ -30,9 +34,12 @@ def main(plan: dict[str, Any]) -> int:
         code = _quietly(command)
         if code:
             return code
-    if os.name == "posix":
+    if os.name == "posix" and not plan["undo"]:
         os.execvp(plan["then"][0], plan["then"])  # noqa: S606 - an argument list, never a shell
-    return subprocess.call(plan["then"])  # noqa: S603 - as above
+    code = subprocess.call(plan["then"])  # noqa: S603 - as above
+    if plan["undo"] and code == _NO_CONNECTION:
+        _quietly(plan["undo"])
+    return code
 
 
 def _bring(file: dict[str, Any]) -> int:

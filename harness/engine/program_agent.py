@@ -110,6 +110,7 @@ def _remote_command(runtime: Runtime, port: int) -> tuple[str, ...]:
         if runtime.adb and port
         else [],
         "then": [*_reach(runtime, port), shlex.join(_READS_SCRIPT)],
+        "undo": [],
     }
     return _bringing(plan)
 
@@ -161,7 +162,8 @@ def _windows_command(
     batch.write_bytes(windows_shell.batch_file(env, words, marker).encode())
     prepare = [[*reach, _folder_for_windows(home)], _copy(runtime, str(batch), run)]
     then = [*_reach(runtime, port), windows_shell.said(run)]
-    return _bringing({"files": files, "prepare": prepare, "then": then})
+    undo = [*reach, windows_shell.said(f"if exist {run} del {run}")]
+    return _bringing({"files": files, "prepare": prepare, "then": then, "undo": undo})
 
 
 def _folder_for_windows(path: str) -> str:
@@ -219,6 +221,13 @@ def _kept_name(path: str) -> str:
 
 
 def _digest_now(path: str) -> str:
+    """Return the SHA-256 of a file that is uploaded.
+
+    Raises:
+        FileNotFoundError: There is no such file, which the system would tell less clearly.
+    """
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"agent {path}: there is no such file to upload")
     about = Path(path).stat()
     return _digest(path, about.st_size, about.st_mtime_ns)
 

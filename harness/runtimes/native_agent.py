@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -42,7 +43,7 @@ def build_agent(
     """Compile the agent.
 
     Args:
-        out: The program to write.
+        out: The program to write; for Windows it gets the ending ``.exe`` if it has none.
         compiler: Name or path of a C11 compiler; None for ``cc``, or that of the target.
         target: Triple of another machine, such as ``aarch64-linux-gnu``; empty for this one.
         flags: Further flags of the compiler, such as those of a sanitizer.
@@ -50,6 +51,9 @@ def build_agent(
     Raises:
         UsageError: There is no such compiler, or it fails.
     """
+    for_windows = "mingw" in target or (not target and sys.platform == "win32")
+    if not out.suffix and for_windows:
+        out = out.with_suffix(".exe")  # as the compiler would name it
     words = [
         *_compiler(compiler, target),
         *FLAGS,
@@ -58,7 +62,7 @@ def build_agent(
         "-o",
         str(out.absolute()),
     ]
-    if "mingw" in target:
+    if for_windows:
         libraries = ["-static", "-s", "-lws2_32", "-lntdll"]  # Windows brings no library of this compiler
     elif "android" in target:
         libraries = ["-ldl", "-lm"]  # its C library has the threads

