@@ -28,7 +28,8 @@ _KERNEL_TIME, _COPY, _EXECUTE = "_kernel_time", "Memcpy", "Executor::Execute"
 _NUMBERS = re.compile(r"(_\d+)+(?=_|$)")
 _PARTS = ("ep", "cpu", "copy", "outside", "between")
 
-_Key = tuple  # (node, the node that it is a kernel of)
+_Key = tuple[str, str]
+"""Node, and the node that it is a kernel of; the latter empty for a node."""
 
 
 def node_times(job_run: JobRun, settings: dict[str, Any], feeds: dict[str, Any]) -> dict[str, Any]:
@@ -114,8 +115,9 @@ class RunEvents:
             around.append((event["ts"] + event["dur"], key))
             self.spent[key] = self.spent.get(key, 0.0) + event["dur"]
             self.about[key] = (_operator(event), _side(event, on_ep))
+        starts = [event["ts"] for event in top]
         for event in self.kernels:
-            parent = _parent(event, top)
+            parent = _parent(event, top, starts)
             if parent:
                 key = (clean(event.get("name", ""), _MOST_NAME), parent)
                 self.spent[key] = self.spent.get(key, 0.0) + event["dur"]
@@ -188,15 +190,15 @@ def node_sums(sessions: list[list[RunEvents]]) -> dict[str, Any]:
     order = _in_order(about)
     spent = {key: [[run.spent.get(key, 0.0) for run in session] for session in sessions] for key in order}
     size = {key: float(np.median([np.median(each) for each in spent[key]])) for key in order}
-    kept = set(sorted(order, key=lambda key: -size[key])[:_MOST_NODES])
-    kept |= {(key[1], "") for key in kept if key[1]}
-    nodes = []
+    with_kernels = {(key[1], "") for key in order if key[1]}
+    kept = set(sorted(order, key=lambda key: (key not in with_kernels, -size[key]))[:_MOST_NODES])
+    nodes: list[dict[str, Any]] = []
     for key in order:
-        if key not in kept or len(nodes) == _MOST_NODES:
+        if key not in kept:
             continue
         low, high = np.percentile(np.concatenate(spent[key]), (25, 75))
         op, side = about[key]
-        node = {"node": key[0], "op": op, "side": side, "ms": _medians(spent[key])}
+        node: dict[str, Any] = {"node": key[0], "op": op, "side": side, "ms": _medians(spent[key])}
         node.update(low_ms=_ms(low), high_ms=_ms(high))
         nodes.append({**node, "inside": key[1]} if key[1] else node)
     left = [key for key in order if key not in kept and not key[1]]
@@ -217,7 +219,7 @@ def node_sums(sessions: list[list[RunEvents]]) -> dict[str, Any]:
 
 def _boundaries(sessions: list[list[RunEvents]]) -> dict[str, Any]:
     places = dict.fromkeys(place for session in sessions for run in session for place in run.boundaries)
-    found = []
+    found: list[dict[str, Any]] = []
     for place in places:
         seen = [[run.boundaries.get(place, (0.0, 0, 0)) for run in session] for session in sessions]
         _, copies, nbytes = max(one for session in seen for one in session)
@@ -233,7 +235,7 @@ def _in_order(about: dict[_Key, Any]) -> list[_Key]:
     for key in about:
         if key[1]:
             kernels.setdefault(key[1], []).append(key)
-    order = []
+    order: list[_Key] = []
     for key in about:
         if not key[1]:
             order += [key, *kernels.get(key[0], [])]
@@ -252,7 +254,7 @@ def _operator(event: dict[str, Any]) -> str:
         return "compiled partition"
     op = _NUMBERS.sub("", op)
     if "conv" in op.lower():
-        shapes = [
+        shapes: list[list[Any]] = [
             next(iter(shape.values()), []) for shape in arguments.get("input_type_shape") or [] if shape
         ]
         weights = next((shape for shape in shapes[1:] if len(shape) > 2), None)  # noqa: PLR2004
@@ -270,12 +272,12 @@ def _kernel_type(event: dict[str, Any]) -> str:
     return clean(str(told[0]) if told else _NUMBERS.sub("", str(event.get("name", ""))), _MOST_NAME)
 
 
-def _parent(event: dict[str, Any], nodes: list[dict[str, Any]]) -> str:
+def _parent(event: dict[str, Any], nodes: list[dict[str, Any]], starts: list[float]) -> str:
     """Return the node that a kernel belongs to: as its provider tells it, else by the time; empty if none."""
     told = str((event.get("args") or {}).get("parent_ort_event_name", ""))
     if told.endswith(_KERNEL_TIME):
         return clean(told[: -len(_KERNEL_TIME)], _MOST_NAME)
-    place = bisect.bisect_right([node["ts"] for node in nodes], event["ts"]) - 1
+    place = bisect.bisect_right(starts, event["ts"]) - 1
     inside = place >= 0 and event["ts"] <= nodes[place]["ts"] + nodes[place]["dur"]
     return _name(nodes[place]) if inside else ""
 

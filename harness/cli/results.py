@@ -16,6 +16,7 @@ from harness.report.gate import has_answers, judge_changes
 from harness.report.history_file import History
 from harness.report.run_comparison import Comparison, compare_runs
 from harness.report.side_by_side import is_over_time
+from harness.report.trace_diff import compare_traces, trace_diff_lines, trace_file
 from harness.run.annexes import find_report_over_time
 
 _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}
@@ -63,11 +64,19 @@ def report(
 
 
 def diff(old: Path, new: Path, *, earlier: Sequence[Path], style: str, as_json: bool) -> int:
-    """Print what changed between two runs; each may be a folder of runs.
+    """Print what changed between two runs, each of which may be a folder of runs, or between two traces.
 
     Returns:
         Always 0: ``gate`` decides whether the changes are acceptable.
     """
+    files = trace_file(old), trace_file(new)
+    if files[0] is not None and files[1] is not None:
+        if earlier or style != "text":
+            flag = "--earlier" if earlier else "--format"
+            raise UsageError.at(flag, "it is about runs, and these are traces", "omit it; --json has all")
+        traces = compare_traces(files[0], files[1])
+        print_result(traces, trace_diff_lines(traces), as_json=as_json)
+        return EXIT_OK
     found = _compared(old, new, earlier).diff
     print_result(found, _DIFF_FORMATS[style](found), as_json=as_json)
     return EXIT_OK

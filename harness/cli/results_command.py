@@ -106,7 +106,7 @@ REPORT = Command(
 )
 DIFF = Command(
     name="diff",
-    summary="compare two runs cell by cell",
+    summary="compare two runs cell by cell, or two traces node by node",
     aim="begin",
     declare=_declare_diff,
 )

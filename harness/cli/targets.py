@@ -83,6 +83,11 @@ scenario = {shapes}
 model    = "zoo/*-small-op17"
 scenario = {others}
 
+# A library is registered and unregistered in the same way whatever is run.
+[[exclude]]
+model    = "zoo/[!m]*"
+scenario = "lifecycle"
+
 [[exclude]]
 model    = "generate/*"
 scenario = {no_text}

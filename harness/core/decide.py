@@ -47,7 +47,12 @@ def decide(facts: Facts, policy: Policy) -> Decision:
     }
     if verdict.family is not Family.PASSED:
         # The speed of a wrong answer, or of the CPU EP in place of the provider, is of no use.
-        found |= {"latency": None, "node_times": None, "generation": without_speed(facts.generation)}
+        found |= {
+            "latency": None,
+            "node_times": None,
+            "shape_times": (),
+            "generation": without_speed(facts.generation),
+        }
     return Decision(**shared(facts, Facts) | found)
 
 

@@ -16,6 +16,7 @@ from harness.core.output_metrics import OutputMetrics
 from harness.core.reference_answer import ReferenceCheck
 from harness.core.run_work import Unchecked
 from harness.core.scenario import Observations
+from harness.core.shape_times import MOST_SHAPES, ShapeTime
 from harness.core.verdict import Phase
 
 CPU_PROVIDER = "CPUExecutionProvider"
@@ -140,11 +141,13 @@ class ToldFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         device: Whether the session uses the device that it was made for; null if nothing was asked: before
             onnxruntime 1.24, in JavaScript, on the CPU EP, and by agents of before.
         node_times: The time of its nodes, if the matrix asks for it; a record has it as ``latency``.
+        shape_times: The time of each data set, in the order of the fact ``shapes``, if the matrix has a grid.
     """
 
     timings_ms: Timings = {}
     device: DeviceProof | None = None
     node_times: NodeTimes | None = None
+    shape_times: Annotated[tuple[ShapeTime, ...], msgspec.Meta(max_length=MOST_SHAPES + 2)] = ()
 
 
 class RunFacts(ToldFacts, frozen=True, kw_only=True, omit_defaults=True):

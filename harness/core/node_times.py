@@ -23,6 +23,8 @@ _NAMED = 0.1
 """Share of a run from which on it is told where it goes."""
 
 _SLOWED = 1.25
+"""How many times as long a run has to take with a profile that it is told: small nodes then cost more time to
+measure than to run."""
 
 _Words = Annotated[str, msgspec.Meta(max_length=_MOST_TEXT)]
 _Ms = Annotated[float, msgspec.Meta(ge=0, le=1e15)]  # neither NaN nor infinite, which pass no limit
@@ -202,17 +204,12 @@ def time_words(times: NodeTimes, plain_ms: float | None = None) -> str:
         first = times.boundaries[0]
         places = f"from {first.after or 'the inputs'} to {first.before or 'the outputs'}"
         told.append(f"the largest boundary is {places} ({middle(first.ms) / total:.0%})")
-    slowed = (
-        f", {total / plain_ms:.2g} times as long as without a profile" if is_slowed(times, plain_ms) else ""
-    )
+    slowed = ""
+    if plain_ms and total > _SLOWED * plain_ms:
+        slowed = f", {total / plain_ms:.2g} times as long as without a profile"
     return f"{total:.3g} ms a run{slowed}: " + (
         "; ".join(told) if told else "no operator takes a tenth of it"
     )
-
-
-def is_slowed(times: NodeTimes, plain_ms: float | None) -> bool:
-    """Return whether a profile makes a run longer by a quarter: the times of small nodes are then its own."""
-    return bool(plain_ms) and times.total_ms > _SLOWED * (plain_ms or 0.0)
 
 
 def _added(sessions: Iterator[tuple[float, ...]]) -> tuple[float, ...]:

@@ -47,6 +47,7 @@ _ORDER = [
     "effect",
     "latency",
     "node_times",
+    "shape_times",
     "scenario",
     "generation",
     "process",

@@ -14,6 +14,9 @@ DYNAMIC_OPTIONS, CAPTURE = "dynamic_options", "capture"
 PACKAGE_SCENARIO = "package"
 """The scenario in which a runtime selects a variant of a component; in others, a variant itself runs."""
 
+SHAPED = "dynamic_shapes"
+"""The scenario that runs a grid of sizes, where the matrix has one."""
+
 GENERATE = "generate"
 """The scenario whose records have ``generation``, and the suite of models for it."""
 
@@ -66,7 +69,7 @@ SCENARIOS: dict[str, Scenario] = {
         meaning="inputs and outputs are bound, in device memory where the EP has an allocator",
         repeatable=False,
     ),
-    "dynamic_shapes": Scenario(
+    SHAPED: Scenario(
         surface="run with other shapes",
         meaning="one session runs several shapes, then the first one again",
         other_data=True,

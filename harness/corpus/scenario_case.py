@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from harness.core.scenario import PACKAGE_SCENARIO
+from harness.core.scenario import PACKAGE_SCENARIO, SHAPED
 from harness.core.value import Tensor
 from harness.core.ways import TextSettings
 from harness.corpus.case import Case
@@ -15,7 +15,7 @@ from harness.corpus.external_copy import SMALLEST, external_copy
 from harness.corpus.generation_case import data_sets_of, generation_of
 from harness.corpus.looped_copy import looped_copy
 from harness.corpus.lora_copy import lora_copy
-from harness.corpus.shapes import GIVEN, batch_slots, empty_batch, other_shapes
+from harness.corpus.shapes import GIVEN, Grid, batch_slots, empty_batch, other_shapes
 from harness.corpus.symbolic_sizes import fixed_sizes
 
 MOST_WEIGHTS = 1 << 30
@@ -29,19 +29,24 @@ class Inapplicable(msgspec.Struct, frozen=True):
 
 
 def scenario_case(
-    case: Case, scenario: str, refused: Mapping[str, str] | None = None, text: TextSettings | None = None
+    case: Case,
+    scenario: str,
+    refused: Mapping[str, str] | None = None,
+    text: TextSettings | None = None,
+    grid: Grid | None = None,
 ) -> Case | Inapplicable:
     """Return a plain case in the form that a scenario needs.
 
     Data sets that the CPU provider ``refused`` (their names, with its messages) are left out. ``text`` is the
-    text that the scenario ``generate`` plays; defaults are used without it.
+    text that the scenario ``generate`` plays; defaults are used without it. ``grid`` has the sizes of the
+    scenario ``dynamic_shapes``; without it each symbol varies alone.
 
     Raises:
         ModelError: The model cannot be rewritten, because it is broken or missing.
         UsageError: The cache cannot be written.
     """
-    if scenario == "dynamic_shapes":
-        return _dynamic(case, refused or {})
+    if scenario == SHAPED:
+        return _dynamic(case, refused or {}, grid or {})
     if scenario == "batch_slots":
         return _slots(case, refused or {})
     if scenario == "generate":
@@ -121,8 +126,10 @@ def _with_sizes(case: Case) -> Case | Inapplicable:
     return msgspec.structs.replace(case, fixed=sizes)
 
 
-def _dynamic(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:
-    data_sets = other_shapes(case)
+def _dynamic(case: Case, refused: Mapping[str, str], grid: Grid) -> Case | Inapplicable:
+    data_sets = other_shapes(case, grid)
+    if not data_sets and grid:
+        return Inapplicable(f"no input has a dimension of the grid that may vary: {', '.join(grid)}")
     if not data_sets:
         which = f" of {', '.join(case.vary)}" if case.vary else ""
         return Inapplicable(f"no input has a dimension{which} that may vary")
@@ -130,7 +137,7 @@ def _dynamic(case: Case, refused: Mapping[str, str]) -> Case | Inapplicable:
     if all(data_set.name == GIVEN for data_set in left):
         why = "; ".join(refused.values())
         return Inapplicable(f"the CPU EP runs no other shape than the given one: {why}")
-    return _with_data(case, "dynamic_shapes", left)
+    return _with_data(case, SHAPED, left)
 
 
 def _with_data(case: Case, scenario: str, data_sets: tuple[DataSet, ...]) -> Case:

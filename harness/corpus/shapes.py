@@ -4,6 +4,8 @@ The symbolic dimensions of the model's inputs vary. A symbol has one size in all
 others (``past + sequence``, ``2*batch``) follows them.
 """
 
+import itertools
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -30,20 +32,24 @@ _MASK_VALUES = 2
 
 _Sizes = dict[str, int]
 
+Grid = Mapping[str, Sequence[int]]
+"""Symbol -> the sizes that it takes."""
 
-def other_shapes(case: Case) -> tuple[DataSet, ...]:
+
+def other_shapes(case: Case, grid: Grid | None = None) -> tuple[DataSet, ...]:
     """Return data of the given shape, of others that differ in one symbol each, and of the given shape again.
 
     The symbols are those named in the model's settings, else the batch and the first of the others. The batch
     is doubled; any other size is halved, or doubled if it is 1. Repetitions differ from the original: floats
-    fade by 7/8, integers of more than two values rotate. Masks, flags and texts stay as they are.
+    fade by 7/8, integers of more than two values rotate. Masks, flags and texts stay as they are. With a
+    grid, every combination of its sizes runs in place of these; symbols that the model lacks are left out.
 
     Returns:
         Return data sets named by the difference, such as ``batch=2``; none if no dimension can vary.
     """
     given = case.data_sets[0]
     sizes = _sizes(case.ports, given)
-    steps = _steps(sizes, _batch(case.ports, sizes), case.vary)
+    steps = _combined(sizes, grid) if grid else _steps(sizes, _batch(case.ports, sizes), case.vary)
     if not steps:
         return ()
     first = msgspec.structs.replace(given, name=GIVEN)
@@ -165,6 +171,13 @@ def _batch(ports: tuple[Port, ...], sizes: _Sizes) -> str | None:
     candidates = [symbol for symbol in sizes if BATCH_NAME.search(symbol)]
     candidates += [symbol or axis_name(0) for symbol in leading if symbol is not None]
     return next((symbol for symbol in candidates if symbol in sizes), None)
+
+
+def _combined(sizes: _Sizes, grid: Grid) -> tuple[_Sizes, ...]:
+    """Return every combination of the sizes of a grid, of symbols that may vary."""
+    free = [symbol for symbol in grid if symbol in sizes and computed(symbol, sizes) != sizes[symbol]]
+    every = itertools.product(*(grid[symbol] for symbol in free)) if free else ()
+    return tuple(dict(zip(free, chosen, strict=True)) for chosen in every)
 
 
 def _steps(sizes: _Sizes, batch: str | None, vary: tuple[str, ...]) -> tuple[_Sizes, ...]:

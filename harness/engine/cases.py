@@ -303,7 +303,8 @@ class Cases:
             return plain  # its data sets are those of the scenario
         refused = self._refused.setdefault((suite, model, scenario), {})
         while True:
-            case = scenario_case(plain, scenario, refused, self._plan.matrix.scenarios.generate.text)
+            text, grid = self._plan.matrix.scenarios.generate.text, self._plan.grid(suite, model)
+            case = scenario_case(plain, scenario, refused, text, grid)
             shape = self._refused_shape(case, scenario)
             if shape is None:
                 return case

@@ -107,6 +107,7 @@ def _asked(job: Mapping[str, Any]) -> tuple[int, int]:
         runs += sum(steps) + steps[0] + generate["new_tokens"]
         texts = MEASURED_TEXTS
     if latency := job.get("latency"):
+        texts = data_sets if latency.get("grid") else texts
         runs += texts * (latency["warm_up"] + latency["repeats"] + 2)
         if latency.get("nodes"):
             sessions += PROFILED_SESSIONS

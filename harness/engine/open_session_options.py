@@ -47,9 +47,14 @@ def settings_of_capture(target: Target) -> dict[str, Any]:
 
 
 def graph_capture_of(target: Target) -> tuple[str, ...]:
-    """Return the option with which a target captures graphs, and where values are bound; empty for none."""
+    """Return the option with which a target captures graphs, and where values are bound; empty for none.
+
+    For a provider outside the catalogue it is an option of the target with ``graph_capture`` in its name.
+    """
     provider = find_provider(target.provider[0])
-    if provider is None or not provider.graph_capture:
+    if provider is None:
+        return next(((key, "cpu") for key in target.options if "graph_capture" in key), ())
+    if not provider.graph_capture:
         return ()
     return provider.graph_capture, provider.binding_device or "cpu"
 

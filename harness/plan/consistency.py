@@ -17,7 +17,7 @@ from harness.plan.function_module import has_module
 from harness.plan.known_provider import known_provider
 from harness.plan.option_checks import option_problems, own_precision_problems, precision_problems
 from harness.plan.places import places_problems
-from harness.plan.runs_entry import repeat_problems
+from harness.plan.runs_entry import latency_problems, repeat_problems
 from harness.plan.scenarios import Scenarios
 from harness.plan.selector import TRUE_FALSE, SelectorTable, one_or_more, text
 from harness.plan.tolerance_entry import tolerance_problems
@@ -54,6 +54,8 @@ def contradictions(table: dict[str, Any], place: FilePlace, folder: Path) -> Ite
         yield here.key("name").problem(what, "give each target its own name")
     for here, entry in _tables(table, place, "tolerance"):
         yield from tolerance_problems(entry, here)
+    for here, entry in _tables(table, place, "latency"):
+        yield from latency_problems(entry, here)
     for here, entry in _tables(table, place, "repeat"):
         yield from repeat_problems(entry, here)
     yield from _in_selecting(table, place)

@@ -15,7 +15,7 @@ from harness.plan.plan import Plan
 from harness.plan.runs_entry import has_latency, has_repeat
 from harness.plan.selector import HasSelector, SelectorIndex, model_matcher
 from harness.plan.target import Target, is_fixed
-from harness.plan.unmatched import unmatched_entries, unmatched_model_globs
+from harness.plan.unmatched import idle_timing, unmatched_entries, unmatched_model_globs
 
 _MOST_CELLS = 1_000_000
 """A larger plan is a mistake in the axes: real runs have up to some hundred thousand cells."""
@@ -62,6 +62,7 @@ def expand(matrix: Matrix, models: Mapping[str, Sequence[str]], uses: Uses = NO_
         )
         for section, entries, among in sections:
             problems += unmatched_entries(matrix, section, [entry.selector for entry in entries], among)
+        problems += idle_timing(matrix, left)
     else:
         problems.append(place.problem("the plan has no cells: the exclude lists match all of them"))
     if problems:

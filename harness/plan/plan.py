@@ -17,6 +17,7 @@ from harness.core.globs import glob_matcher
 from harness.core.model_settings import ModelSettings
 from harness.core.output_metrics import OutputMetrics
 from harness.core.run_info import ShardInfo
+from harness.core.scenario import SHAPED
 from harness.core.verdict import Verdict
 from harness.plan.baselines import BaselineFit, fitting, with_baseline
 from harness.plan.expectation import Expectation, applying
@@ -147,6 +148,13 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
         request = self._latencies.find(cell)
         return request.settings if request else None
 
+    def grid(self, suite: str, model: str) -> dict[str, tuple[int, ...]]:
+        """Return the sizes of each symbol for which a model is timed; empty without a grid.
+
+        All targets run all of them, so that their times can be compared.
+        """
+        return self._grids.get((suite, model), {})
+
     def repeat(self, cell: Cell) -> RepeatSettings | None:
         """Return how a cell is repeated, by its own axes or the last repeat entry that matches, or None."""
         if not has_repeat(cell):
@@ -223,6 +231,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, dict=True, eq=False):
     def _exit_expectations(self) -> LastMatch[Expectation]:
         entries = [entry for entry in self.matrix.expect if entry.of_target]
         return LastMatch(entries, self.matrix.first_providers)
+
+    @cached_property
+    def _grids(self) -> dict[tuple[str, str], dict[str, tuple[int, ...]]]:
+        found: dict[tuple[str, str], dict[str, tuple[int, ...]]] = {}
+        if any(entry.settings.grid for entry in self.matrix.latency):
+            for cell in self.cells:
+                settings = self.latency(cell) if cell.axis("scenario") == SHAPED else None
+                for symbol, sizes in (settings.grid if settings else {}).items():
+                    known = found.setdefault((cell.suite, cell.model), {})
+                    known[symbol] = tuple(sorted({*known.get(symbol, ()), *sizes}))
+        return found
 
     @cached_property
     def _latencies(self) -> LastMatch[RunsRequest[LatencySettings]]:

@@ -1,5 +1,6 @@
 """``[[latency]]`` and ``[[repeat]]`` entries: cells that run more often, for timing or comparison."""
 
+import math
 from collections.abc import Iterator
 from typing import Annotated, Any, Generic, TypeVar
 
@@ -9,7 +10,9 @@ from msgspec import Meta
 from harness.core.cell import Cell
 from harness.core.errors import Problem
 from harness.core.latency import MOST_TIMED_RUNS
+from harness.core.model_settings import MOST_SIZE, SettingName
 from harness.core.scenario import SCENARIOS
+from harness.core.shape_times import MOST_SHAPES
 from harness.core.structure import FilePlace
 from harness.plan.selector import Selector, SelectorTable, selector_from
 
@@ -20,6 +23,7 @@ LONGEST_S = 604_800.0
 """A week: the longest limit, which every system can wait for."""
 
 Seconds = Annotated[float, Meta(gt=0, le=LONGEST_S)]
+_Size = Annotated[int, Meta(ge=1, le=MOST_SIZE)]
 _Settings = TypeVar("_Settings", bound=msgspec.Struct)
 
 
@@ -39,6 +43,10 @@ class LatencyTable(SelectorTable, kw_only=True):
     nodes: Annotated[
         bool, Meta(description="Whether three more sessions tell the time of each node, by their profiles.")
     ] = False
+    grid: Annotated[
+        dict[SettingName, Annotated[list[_Size], Meta(min_length=1)]],
+        Meta(description="Symbolic dimension -> sizes that the scenario dynamic_shapes runs and times."),
+    ] = msgspec.field(default_factory=dict)
 
 
 class RepeatTable(SelectorTable, kw_only=True):
@@ -56,6 +64,7 @@ class LatencySettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     repeats: int
     budget_s: float
     nodes: bool = False
+    grid: dict[str, list[int]] = {}
 
 
 class RepeatSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,6 +115,15 @@ def repeat_problems(entry: dict[str, Any], place: FilePlace) -> Iterator[Problem
         yield place.problem(
             "one run in one session repeats nothing", "raise `runs` or `sessions`, or remove the entry"
         )
+
+
+def latency_problems(entry: dict[str, Any], place: FilePlace) -> Iterator[Problem]:
+    """Yield what is wrong with a ``[[latency]]`` entry whose values have the right types."""
+    grid = entry.get("grid") or {}
+    points = math.prod(len(sizes) for sizes in grid.values())
+    if points > MOST_SHAPES:
+        what = f"the grid has {points:,} combinations; at most {MOST_SHAPES}"
+        yield place.key("grid").problem(what, "remove sizes")
 
 
 def runs_request(

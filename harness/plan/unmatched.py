@@ -1,11 +1,12 @@
 """Entries of a matrix that match nothing, with the nearest names: an outdated entry must not remain."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from harness.core.cell import Cell
 from harness.core.errors import Problem, valid_names
 from harness.core.globs import Globs
+from harness.core.scenario import PLAIN, SCENARIOS, SHAPED
 from harness.core.structure import OPTION, FilePlace
 from harness.plan.matrix import Matrix
 from harness.plan.selector import Selector, SelectorIndex, model_matcher, selector_from
@@ -21,6 +22,23 @@ def unmatched_entries(
     for bit in SelectorIndex(selectors, matrix.first_providers).idle(planned) if selectors else ():
         place = FilePlace(matrix.path).key(section).item(bit)
         yield _unmatched(place, selectors[bit], planned, matrix.first_providers)
+
+
+def idle_timing(matrix: Matrix, planned: Sequence[Cell]) -> Iterator[Problem]:
+    """Yield a problem for each ``[[latency]]`` entry whose grid or nodes no selected cell could time."""
+    kinds: tuple[tuple[str, Callable[[Cell], bool], str], ...] = (
+        ("grid", lambda cell: cell.axis("scenario") == SHAPED, SHAPED),
+        ("nodes", lambda cell: SCENARIOS[cell.axis("scenario")].swaps_inputs, PLAIN),
+    )
+    index = SelectorIndex([entry.selector for entry in matrix.latency], matrix.first_providers)
+    for key, is_able, scenario in kinds:
+        if not any(getattr(entry.settings, key) for entry in matrix.latency):
+            continue
+        for bit in index.idle([cell for cell in planned if is_able(cell)]):
+            if getattr(matrix.latency[bit].settings, key):
+                what = f"none of the selected cells has the scenario {scenario}, which it needs"
+                place = FilePlace(matrix.path).key("latency").item(bit).key(key)
+                yield place.problem(what, f'add it: [axes] scenario = ["{scenario}"]')
 
 
 def unmatched_model_globs(
@@ -58,6 +76,9 @@ def nearest_names(key: str, globs: Globs, planned: Sequence[Cell], providers: Ma
 def _unmatched(
     place: FilePlace, selector: Selector, planned: Sequence[Cell], providers: Mapping[str, str]
 ) -> Problem:
+    if not planned:
+        what = "matches no cell: the scenarios of this plan are neither repeated nor measured in this way"
+        return place.problem(what, "remove the entry")
     parts = {"suite": selector.suite, "model": selector.model, "target": selector.target}
     parts |= {"provider": selector.provider, **dict(selector.axes)}
     for key, globs in parts.items():

@@ -18,6 +18,7 @@ from harness.core.manner import manners_words
 from harness.core.record import Record
 from harness.core.run_work import unchecked_words
 from harness.core.verdict import Family, Phase, Verdict
+from harness.report.latency_change import median_error
 from harness.report.same_measure import policy_json
 from harness.report.worst import least_bits, most_headroom, worst_error, worst_noise
 
@@ -320,6 +321,14 @@ class QueriedOnly(msgspec.Struct, frozen=True, kw_only=True):
     took_ms: Annotated[
         float | None,
         CellColumn("Time in the process, sessions and all runs.", lambda r: r.took_ms or None, view=True),
+    ]
+    p50_error: Annotated[
+        float | None,
+        CellColumn(
+            "Standard error of the logarithm of `p50_ms`, by the runs of its process.",
+            lambda r: r.latency and median_error(r.latency),
+            view=True,
+        ),
     ]
     p90_ms: Annotated[
         float | None,

@@ -13,6 +13,7 @@ from harness.core.errors import one_line
 from harness.core.lacking import lack_of, lacks_of
 from harness.core.ranks import is_less, is_worse, rank, why_gone, why_new
 from harness.core.record import Record
+from harness.core.shape_times import times_by_shape
 from harness.core.verdict import Family, Verdict, is_result
 from harness.report.failing_ways import generation_changes
 from harness.report.figures import brief
@@ -23,6 +24,7 @@ from harness.report.manners_change import new_leaks, new_manners
 from harness.report.merge import MergedRun
 from harness.report.node_time_change import node_time_changes
 from harness.report.same_measure import PARTS, MeasureChange, MeasurePart, measure_change
+from harness.report.shape_time_change import shape_time_changes
 from harness.report.worst import HEADROOM_WARNING, least_bits, most_headroom
 
 _DIFF_SCHEMA = 1
@@ -220,17 +222,7 @@ def compare_merged(
     measures = {cell: measure_change(record, after[cell]) for cell, record in before.items() if cell in after}
     latencies, latency = compared_latencies(old, new, earlier, likeness, speed)
     latencies |= speed
-    times = node_time_changes(
-        {
-            cell: (record.node_times, after[cell].node_times)
-            for cell, record in before.items()
-            if cell in measures
-            and not measures[cell].model
-            and likeness.comparable(record.target)
-            and record.node_times is not None
-            and after[cell].node_times is not None
-        }
-    )
+    parts = _changed_parts(before, after, measures, likeness)
     found = [
         change
         for cell in sorted(before.keys() | after.keys())
@@ -240,7 +232,7 @@ def compare_merged(
                 after.get(cell),
                 measures.get(cell),
                 likeness,
-                (latencies.get(cell), times.get(cell, "")),
+                (latencies.get(cell), parts.get(cell, ())),
             )
         )
     ]
@@ -272,6 +264,39 @@ def compare_merged(
         lacks=_lacks(old, new),
         leaks=new_leaks(*([record for _, record in run.records] for run in (old, new))),
     )
+
+
+def _changed_parts(
+    before: Mapping[str, Record],
+    after: Mapping[str, Record],
+    measures: Mapping[str, MeasureChange],
+    likeness: Likeness,
+) -> dict[str, tuple[str, ...]]:
+    """Return which operators, and which sizes of a grid, became slower or faster: cell -> sentences."""
+    pairs = {
+        cell: (before[cell], after[cell])
+        for cell, measure in measures.items()
+        if not measure.model and likeness.comparable(before[cell].target)
+    }
+    operators = node_time_changes(
+        {
+            cell: (old.node_times, new.node_times)
+            for cell, (old, new) in pairs.items()
+            if old.node_times is not None and new.node_times is not None
+        }
+    )
+    grids = {
+        cell: (
+            times_by_shape(old.scenario, old.shape_times),
+            times_by_shape(new.scenario, new.shape_times),
+        )
+        for cell, (old, new) in pairs.items()
+    }
+    shapes = shape_time_changes({cell: both for cell, both in grids.items() if all(both)})
+    return {
+        cell: tuple(found[cell] for found in (operators, shapes) if cell in found)
+        for cell in operators.keys() | shapes.keys()
+    }
 
 
 def _unclean_exits(old: MergedRun, new: MergedRun) -> Iterator[tuple[str, str]]:
@@ -316,16 +341,16 @@ def _change(
     new: Record | None,
     measure: MeasureChange | None,
     likeness: Likeness,
-    speed: tuple[LatencyChange | None, str],
+    speed: tuple[LatencyChange | None, tuple[str, ...]],
 ) -> CellChange | None:
-    """Return how one cell changed; None if it did not. ``speed`` is its latency, and operators in words."""
-    latency, operators = speed
+    """Return how one cell changed; None if it did not. ``speed`` is its latency, and its parts in words."""
+    latency, parts = speed
     one = new or old
     if one is None:
         return None
     facts: tuple[str, ...] = ()
     if old and new and measure:
-        facts = (*_facts(old, new, like=not measure.told), *_latency_facts(latency, operators))
+        facts = (*_facts(old, new, like=not measure.told), *_latency_facts(latency, parts))
         less = is_less(share_on_ep(old.placement), share_on_ep(new.placement))
         kind = kind_between(old.verdict, new.verdict, measure, has_facts=bool(facts), less=less)
         facts = (*_told(old, new, measure), *facts)
@@ -415,13 +440,12 @@ def _facts(old: Record, new: Record, *, like: bool) -> Iterator[str]:
         yield f"error {brief(used[0])} -> {brief(used[1])} of the allowed"
 
 
-def _latency_facts(change: LatencyChange | None, operators: str) -> Iterator[str]:
-    """Yield changes of latency, and of operators in words, that noise does not explain or that may be one."""
+def _latency_facts(change: LatencyChange | None, parts: tuple[str, ...]) -> Iterator[str]:
+    """Yield changes of latency, and of its parts in words, that noise does not explain or that may be one."""
     if change and (change.verdict in {"slower", "faster"} or change.may_be_slower):
         may_be = " whether it is slower" if change.may_be_slower else ""
         yield f"{change.verdict}{may_be}: {change.reason}"
-    if operators:
-        yield one_line(operators, _REASON_CHARS)
+    yield from (one_line(part, _REASON_CHARS) for part in parts)
 
 
 def _not_run(run: MergedRun) -> int:

@@ -17,6 +17,7 @@ from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.report.column import column_of
 from harness.report.history_rows import run_row, trend_rows
+from harness.report.latency_change import median_error
 from harness.report.merge import MergedRun
 from harness.report.read import run_folders
 from harness.report.run_comparison import read_side
@@ -95,6 +96,23 @@ CREATE VIEW IF NOT EXISTS failures AS SELECT cell, run, cause, phase, reason, fl
 
 Added to a history of an earlier version like the tables of measures.
 """
+
+_LATENCIES = """
+CREATE TABLE IF NOT EXISTS timed (
+    cell INTEGER NOT NULL REFERENCES cell, run INTEGER NOT NULL REFERENCES run, p50_error REAL NOT NULL,
+    PRIMARY KEY (cell, run)
+) WITHOUT ROWID;
+CREATE VIEW IF NOT EXISTS latencies AS SELECT result.cell, result.run, p50_ms, p50_error
+    FROM result LEFT JOIN timed ON timed.cell = result.cell AND timed.run = result.run WHERE p50_ms > 0;
+"""
+"""How uncertain each latency is.
+
+Added to a history of an earlier version like the tables of measures.
+"""
+
+_NO_LATENCIES = (
+    "CREATE TEMP VIEW latencies AS SELECT cell, run, p50_ms, NULL AS p50_error FROM result WHERE p50_ms > 0"
+)
 
 _NO_FAILURES = (
     "CREATE TEMP VIEW failures AS SELECT 0 AS cell, 0 AS run, '' AS cause, '' AS phase, '' AS reason, "
@@ -196,6 +214,7 @@ class History:
         )
         self._insert_measures(records, number, matrix)
         self._insert_failures(records, number, matrix)
+        self._insert_latencies(records, number, matrix)
 
     def _insert_measures(self, records: list[Record], number: int | None, matrix: str) -> None:
         self.database.execute("DROP VIEW IF EXISTS temp.measures")
@@ -230,6 +249,16 @@ class History:
             ((number, record.flaky, matrix, record.cell, *failure) for failure, record in rows),
         )
 
+    def _insert_latencies(self, records: list[Record], number: int | None, matrix: str) -> None:
+        self.database.execute("DROP VIEW IF EXISTS temp.latencies")
+        for statement in _with_triggers(_LATENCIES, ("timed",)):
+            self.database.execute(statement)
+        timed = ((record.cell, median_error(record.latency)) for record in records if record.latency)
+        self.database.executemany(
+            "INSERT INTO timed SELECT id, ?, ? FROM cell WHERE matrix = ? AND cell = ?",
+            ((number, error, matrix, cell) for cell, error in timed if error is not None),
+        )
+
     def _prepare(self, *, create: bool) -> None:
         (version,) = self.database.execute("PRAGMA user_version").fetchone()
         (application,) = self.database.execute("PRAGMA application_id").fetchone()
@@ -242,6 +271,7 @@ class History:
                         self.database.execute(statement)
             self.database.execute(_NO_MEASURES)
             self.database.execute(_NO_FAILURES)
+            self.database.execute(_NO_LATENCIES)
             return
         if application != _APPLICATION:
             hint = "name another file with --db"
@@ -249,7 +279,11 @@ class History:
         if version != HISTORY_SCHEMA:
             what = f"a history of schema {version}, but this version reads schema {HISTORY_SCHEMA}"
             raise UsageError.at(self.path, what, "update ort-ep-harness")
-        for name, view in (("measures", _NO_MEASURES), ("failures", _NO_FAILURES)):
+        for name, view in (
+            ("measures", _NO_MEASURES),
+            ("failures", _NO_FAILURES),
+            ("latencies", _NO_LATENCIES),
+        ):
             if not self.database.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (name,)).fetchone():
                 self.database.execute(view)
 

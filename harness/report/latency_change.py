@@ -181,6 +181,14 @@ def latency_changes(cells: Mapping[str, Pair]) -> dict[str, LatencyChange]:
     return found
 
 
+def median_error(latency: Latency) -> float | None:
+    """Return the standard error of the logarithm of the median, within its process; None if unknown."""
+    if len(latency.samples_ms) < FEWEST_SAMPLES or min(latency.samples_ms) <= 0:
+        return None
+    _, variances = _logs(latency.samples_ms)
+    return math.sqrt(variances[_MEDIAN])
+
+
 def _any(p_values: tuple[float, ...]) -> float:
     return len(p_values) * min(p_values)
 

@@ -17,6 +17,7 @@ from harness.core.record import SCHEMA, Record
 from harness.core.run_info import ShardInfo, TargetExit
 from harness.core.trace import Trace
 from harness.core.verdict import Verdict
+from harness.report.compiled_grid import CompiledBy, CompiledCell, compiled_cells
 from harness.report.figures import first_of, plural
 from harness.report.read import RunData
 
@@ -104,6 +105,7 @@ class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[RunFault, ...] = ()
     traces: tuple[Trace, ...] = ()
     policies: tuple[tuple[str, PolicyStudy], ...] = ()
+    compiled: Mapping[CompiledBy, CompiledCell] = {}
     foreign: int = 0
     told: tuple[str, ...] = ()
     known: Mapping[Path, Mapping[str, str]] = {}
@@ -163,6 +165,7 @@ def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
         ),
         traces=tuple(trace for _, run in named for trace in run.traces),
         policies=tuple((name, study) for name, run in named for study in run.policies),
+        compiled=compiled_cells(runs),
         foreign=sum(run.foreign for run in runs),
         told=tuple(_told(named)),
         known={run.folder: run.known for run in runs if run.known},

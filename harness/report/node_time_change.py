@@ -74,6 +74,18 @@ def node_time_changes(cells: Mapping[str, Sides]) -> dict[str, str]:
     return sentences
 
 
+def change_p(change: float, variance: float, degrees: float) -> float:
+    """Return the two-sided p-value of a change, if processes differ by the usual spread.
+
+    Args:
+        change: Logarithm of the ratio of two times, of one process each.
+        variance: Its variance within the processes.
+        degrees: The degrees of freedom of that, beside those of the usual spread.
+    """
+    error = math.sqrt(2 * USUAL_SPREAD**2 + variance)
+    return 2 * survival(abs(change) / error, PRIOR_RUNS + degrees)
+
+
 def _compared(before: NodeTimes, after: NodeTimes) -> list[OperatorChange]:
     sides = [_operators(side) for side in (before, after)]
     found = []
@@ -84,13 +96,12 @@ def _compared(before: NodeTimes, after: NodeTimes) -> list[OperatorChange]:
             continue
         logs = [[math.log(ms) for ms in side] for side in (old, new)]
         change = statistics.fmean(logs[1]) - statistics.fmean(logs[0])
-        degrees = PRIOR_RUNS + sum(len(side) - 1 for side in logs)
+        degrees = sum(len(side) - 1 for side in logs)
         own = sum(statistics.variance(side) / len(side) for side in logs if len(side) > 1)
         coarse = sum(
             (_RESOLUTION_MS * nodes / middle(side)) ** 2 for side, nodes in ((old, count), (new, count_now))
         )
-        error = math.sqrt(2 * USUAL_SPREAD**2 + own + coarse)
-        p = 2 * survival(abs(change) / error, degrees)
+        p = change_p(change, own + coarse, degrees)
         found.append(OperatorChange(name=name, before_ms=middle(old), after_ms=middle(new), p=p))
     return sorted(found, key=lambda one: -max(one.before_ms, one.after_ms))
 

@@ -7,6 +7,7 @@ import msgspec
 
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.report.column import Column
+from harness.report.compiled_grid import CompiledGrid, compiled_grid
 from harness.report.policy_grid import PolicyGrid, policy_grid
 from harness.report.surfaces import SurfaceAnswer, SurfaceRow, surface_rows
 from harness.report.tone import SYMBOLS
@@ -43,12 +44,14 @@ class SurfacesPage(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         told: Every row with a sentence to read, the wrong ones first.
         policies: What selection policies choose; null if no run tried one.
+        compiled: Which compiled models load, by versions; null if none was made.
     """
 
     columns: tuple[Column, ...]
     lines: tuple[SurfaceLine, ...]
     told: tuple[SurfaceRow, ...]
     policies: PolicyGrid | None
+    compiled: CompiledGrid | None
 
     tones: ClassVar = _TONES
     symbols: ClassVar = {answer: SYMBOLS[tone] for answer, tone in _TONES.items()}
@@ -75,4 +78,5 @@ def surfaces_view(report: Report) -> Iterator[SurfacesPage]:
         ),
         told=tuple(sorted(rows, key=lambda row: list(SurfaceAnswer).index(row.answer))),
         policies=policies,
+        compiled=compiled_grid(report.run.compiled),
     )

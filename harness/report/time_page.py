@@ -21,6 +21,7 @@ from harness.core.visible_text import visible
 from harness.report.figures import brief, percentage, plural
 from harness.report.flame import Flame, flame_by_node, flame_by_operator
 from harness.report.report_cell import ReportCell
+from harness.report.shape_grid import ModelGridMaps, grid_maps
 from harness.report.view import Report
 
 MOST_TIMED_CELLS = 100
@@ -90,19 +91,22 @@ class TimePage(msgspec.Struct, frozen=True, kw_only=True):
     """The view of the page.
 
     Attributes:
+        grids: Models that were timed for several sizes.
         failed: Cells whose nodes could not be timed, and why.
         left_out: Cells that are not shown.
     """
 
     models: tuple[ModelTime, ...]
+    grids: tuple[ModelGridMaps, ...]
     failed: tuple[tuple[ReportCell, str], ...]
     left_out: int
 
 
 def time_view(report: Report) -> Iterator[TimePage]:
-    """Yield the view, if the nodes of any cell were timed."""
+    """Yield the view, if the nodes of any cell were timed, or any for several sizes."""
     timed = [cell for cell in report.cells if cell.record.node_times is not None]
-    if not timed:
+    grids = grid_maps(report)
+    if not timed and not grids:
         return
     failed = tuple(
         (cell, cell.record.node_times.problem)
@@ -116,6 +120,7 @@ def time_view(report: Report) -> Iterator[TimePage]:
         models.setdefault(name, []).extend(_cell_time(cell))
     yield TimePage(
         models=tuple(ModelTime(name=name, cells=tuple(cells)) for name, cells in models.items()),
+        grids=grids,
         failed=failed,
         left_out=max(0, len(whole) - MOST_TIMED_CELLS),
     )
@@ -154,10 +159,17 @@ def boundary_words(boundary: Boundary, times: NodeTimes) -> str:
     """Return where the boundary between two providers lies, and what it takes."""
     after = f"after {boundary.after}" if boundary.after else "after the inputs"
     before = f"before {boundary.before}" if boundary.before else "before the outputs"
-    size = f", {boundary.nbytes / 2**20:.3g} MiB" if boundary.nbytes else ""
+    size = f", {_size(boundary.nbytes)}" if boundary.nbytes else ""
     copies = f", {boundary.copies} copies" if boundary.copies > 1 else ", a copy" if boundary.copies else ""
     share = percentage(min(1.0, middle(boundary.ms) / times.total_ms))
     return visible(f"{after}, {before}: {brief(middle(boundary.ms))} ms ({share}){copies}{size}")
+
+
+def _size(nbytes: int) -> str:
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if nbytes >= factor:
+            return f"{nbytes / factor:.3g} {unit}"
+    return plural(nbytes, "byte")
 
 
 def _about(node: NodeTime) -> str:

@@ -17,11 +17,13 @@ from harness.core.policy_terms import PolicyTerm
 from harness.core.ranks import why_gone, why_new
 from harness.core.verdict import Family, Verdict, is_result
 from harness.report.diff import CellChangeKind, kind_between
+from harness.report.latency_steps import by_cell, latency_steps
 from harness.report.likeness import UNAVAILABLE_KEY, fact_differences
 from harness.report.same_measure import Measure, MeasureChange, between
 from harness.report.trend_points import (
     CellPoint,
     Failing,
+    LatencyStep,
     Rising,
     RunPoint,
     Series,
@@ -99,6 +101,7 @@ def trends(history: TrendDatabase, target_glob: str | None = None) -> Trends:
                 key=lambda one: (list(CellChangeKind).index(one.kind), one.cell),
             )
         ),
+        steps=tuple(step for run in newest.values() for step in book.latency_steps(run, wanted)),
     )
 
 
@@ -257,6 +260,15 @@ class _Book:
                     target,
                     Turned(cell=cell, label=label, kind=kind, before=before, after=after, facts=facts),
                 )
+
+    def latency_steps(self, newest: RunPoint, wanted: Callable[[str], bool]) -> tuple[LatencyStep, ...]:
+        """Return where latencies of a matrix's cells changed their level."""
+        rows = self._history.rows(
+            "SELECT cell.cell, cell.label, cell.target, latencies.run, p50_ms, p50_error FROM latencies "
+            "JOIN cell ON cell.id = latencies.cell WHERE cell.matrix = ?",
+            newest.matrix,
+        )
+        return latency_steps(by_cell((row for row in rows if wanted(row[2])), self.runs), self.changed)
 
     def results(self, where: str, *values: object) -> Iterator[tuple[str, str, str, tuple[CellPoint, ...]]]:
         """Yield ``(cell, label, target, results)`` of the selected cells; oldest result first."""

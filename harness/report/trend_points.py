@@ -151,6 +151,41 @@ class Flake(msgspec.Struct, frozen=True, kw_only=True):
     judged: int
 
 
+class LatencyStep(msgspec.Struct, frozen=True, kw_only=True):
+    """A night from which on a cell's latency has another level.
+
+    Attributes:
+        since: The first run with the new level.
+        before: The run before it with a latency.
+        ratio: New level over the old one.
+        low: Lower end of its interval of 95 %.
+        high: Upper end.
+        p: Probability of such a step, if all nights of its part are alike.
+        nights: Runs with the new level.
+        changed: Differences between the environments of its target in ``before`` and ``since``.
+    """
+
+    cell: str
+    label: str
+    since: RunPoint
+    before: RunPoint
+    ratio: float
+    low: float
+    high: float
+    p: float
+    nights: int
+    changed: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The step in one sentence."""
+        way = f"{self.ratio - 1:.0%} slower" if self.ratio > 1 else f"{1 - self.ratio:.0%} faster"
+        runs = "the newest run" if self.nights == 1 else f"{self.nights:,} runs"
+        sure = f"{self.low:.3g} to {self.high:.3g} times, p = {self.p:.2g}"
+        why = f"; then changed: {', '.join(self.changed)}" if self.changed else "; no version changed then"
+        return f"{way} since {self.since.first} ({runs}; {sure}){why}"
+
+
 class Trends(msgspec.Struct, frozen=True, kw_only=True):
     """All trends.
 
@@ -159,6 +194,7 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
         rising: Warnings, the closest to the limit first.
         turned: Cells with another verdict than in the run before, by kind.
         flakes: Flaky cells, the flakiest first.
+        steps: Where the latency of a cell changed its level, the newest first.
     """
 
     schema: int
@@ -168,3 +204,4 @@ class Trends(msgspec.Struct, frozen=True, kw_only=True):
     rising: tuple[Rising, ...]
     turned: tuple[Turned, ...] = ()
     flakes: tuple[Flake, ...] = ()
+    steps: tuple[LatencyStep, ...] = ()

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from harness.agent.latency_runs import HostPeak, processor_wait_ns, time_runs, w
 from harness.agent.session_run import PROGRESS_S
 from harness.agent.system import processor
 from harness.core.latency import latency_of
+from harness.core.shape_times import ShapeTime
 from harness.core.value import tensor
 from tests.kit import parse
 
@@ -107,6 +109,18 @@ def test_an_agent_times_a_session(serve: Callable[..., Any]) -> None:
     if sys.platform == "linux":
         assert latency.host_peak_mib is not None
         assert latency.host_peak_mib > 1
+
+
+@pytest.mark.real_ep
+def test_each_shape_of_a_grid_is_timed(serve: Callable[..., Any]) -> None:
+    sets = [{"x": tensor(np.ones(size, np.float32))} for size in (8, 1, 1000)]
+    latency = {"warm_up": 1, "repeats": 6, "budget_s": 60.0, "grid": {"N": [1, 1000]}}
+    result = serve(parse(RELU), *sets, scenario="dynamic_shapes", latency=latency)
+    times = [msgspec.convert(one, ShapeTime) for one in result["shape_times"]]
+    assert [one.runs for one in times] == [6, 6, 6]
+    assert all(0 < one.low_ms <= one.p50_ms <= one.high_ms for one in times)
+    del latency["grid"]
+    assert "shape_times" not in serve(parse(RELU), *sets, scenario="dynamic_shapes", latency=latency)
 
 
 def test_how_long_threads_stood_in_line(tmp_path: Path) -> None:

@@ -107,6 +107,12 @@ def test_a_provider_that_takes_everything_but_is_waited_for_outside_of_its_nodes
     assert time_words(times) == "1 ms a run: 90% inputs, outputs and waiting"
 
 
+def test_the_smallest_nodes_of_a_huge_model_are_one_sum() -> None:
+    events = [*run(0, 5000), *(node(f"n{at}", 2 * at, 1 + (at >= 300)) for at in range(2300))]
+    times = times_of(events)
+    assert (len(times.nodes), times.left_out, times.left_out_ms) == (2000, 300, 0.3)
+
+
 @pytest.mark.real_ep
 def test_one_node_that_does_most_of_the_work_is_named_with_its_share(serve: Callable[..., Any]) -> None:
     text = "g (float[256, 256] x) => (float[256, 256] y) { a = Relu(x) b = MatMul(a, x) y = Neg(b) }"

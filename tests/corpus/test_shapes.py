@@ -87,6 +87,19 @@ def test_only_the_dimensions_that_settings_name_vary_in_their_order() -> None:
     assert found == Inapplicable("no input has a dimension of other that may vary")
 
 
+def test_a_grid_runs_every_combination_and_leaves_out_symbols_that_the_model_lacks() -> None:
+    case = case_of(x=(("batch", "width"), ones(2, 8)), y=(("batch", "2*width"), ones(2, 16)))
+    found = other_shapes(case, {"batch": (1, 3), "width": (4, 16), "height": (7,)})
+    assert [one.name for one in found] == [
+        *(GIVEN, "batch=1, width=4", "batch=1, width=16", "batch=3, width=4", "batch=3, width=16", GIVEN),
+    ]
+    assert shapes(found[4]) == {"x": (3, 16), "y": (3, 32)}
+    assert other_shapes(case, {"height": (7,)}) == ()
+    refused = scenario_case(case, "dynamic_shapes", grid={"height": (7,)})
+    assert isinstance(refused, Inapplicable)
+    assert refused.reason == "no input has a dimension of the grid that may vary: height"
+
+
 def test_what_cannot_vary_stays() -> None:
     two_sizes = case_of(x=(("n", None), ones(2, 3)), y=(("n", None), ones(4, 3)))
     assert other_shapes(two_sizes) == ()

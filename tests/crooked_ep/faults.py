@@ -22,7 +22,12 @@ SHOWN_BY = {
 }
 """Place of a fault that one scenario alone shows -> the scenario."""
 BEFORE_SESSIONS = {"LOAD", "REGISTER", "DEVICES"}
-SCENARIOS = {"TERMINATE": "terminate", "DYNAMIC_OPTIONS": "dynamic_options"}
+SCENARIOS = {
+    "TERMINATE": "terminate",
+    "DYNAMIC_OPTIONS": "dynamic_options",
+    "PROFILING": "profiling",
+    "CAPTURE": "capture",
+}
 """Place -> the scenario that shows the fault."""
 LIFE = {"REGISTRATION", "UNREGISTER", "COMPANY"}
 """Where faults act from a second registration on, or beside a copy: the scenario ``lifecycle`` shows them."""

@@ -118,7 +118,8 @@ scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
         yield from _target(library, name, "ends", workers=2, timeouts_s=limits, axes=axes)
     for scenario, names in in_scenario.items():
         axes = {"option.fault": ["none", *names], "scenario": [scenario]}
-        yield from _target(library, f"in-{scenario}", "ends", workers=2, axes=axes)
+        options = {"options": {"enable_graph_capture": "0"}} if scenario == "capture" else {}
+        yield from _target(library, f"in-{scenario}", "ends", workers=2, axes=axes, **options)
     axes = {"option.fault": chosen["leaks"], "scenario": ["sessions"]}
     yield from _target(library, "leaks", "ends", workers=2, axes=axes)
     axes = {"option.fault": chosen["compiled"], "scenario": ["ep_context"]}

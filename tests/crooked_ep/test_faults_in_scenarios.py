@@ -31,6 +31,7 @@ ONLY = {
     "context_absolute_path": "from file to file, embed_mode 0, moved, loaded by a fresh process: ",
     "stale_is_optimal": "the description of a damaged compiled model is called EP_SUPPORTED_OPTIMAL",
     "fresh_is_unsupported": "a model that was compiled here and loads is called EP_UNSUPPORTED",
+    "stale_refused_later": "is called EP_SUPPORTED_PREFER_RECOMPILATION, and then: refused",
     "copy_beyond_end": "a copy of 4 bytes from the device: 4 bytes after its buffer were written",
     "writes_beyond": "bytes after its buffer were written",
     "writes_before": "bytes before its buffer were written",

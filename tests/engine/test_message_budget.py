@@ -39,6 +39,15 @@ REMOTE = {**PLAIN, "model": {"digest": "", "files": [["m.onnx", 250, ""], ["w.bi
         ({"scenario_settings": {"threads": 4, "runs": 25, "budget_s": 1}}, 10, 436),
         ({"scenario": "interleaved"}, 74, 100),
         ({"latency": {"warm_up": 10, "repeats": 100, "budget_s": 1}}, 10, 260),
+        ({"latency": {"warm_up": 10, "repeats": 100, "budget_s": 1, "nodes": True}}, 16, 932),
+        (
+            {
+                "latency": {"warm_up": 10, "repeats": 100, "budget_s": 1, "grid": {"n": [1, 2]}},
+                "data_sets": [[]] * 10,
+            },
+            10,
+            2312,
+        ),
     ],
 )
 def test_a_job_may_begin_a_phase_as_often_as_it_can_ask_for(

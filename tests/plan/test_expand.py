@@ -181,6 +181,14 @@ def test_the_product_is_lazy() -> None:
     assert iter(made) is made
 
 
+def test_an_entry_for_scenarios_that_repeat_in_their_own_way_is_refused() -> None:
+    head = 'schema = 1\n[models]\nsuites = ["onnx-node"]\n[axes]\nscenario = ["lifecycle"]\n'
+    lists = '[[target]]\nname = "cpu"\nprovider = "CPUExecutionProvider"\n[[repeat]]\nruns = 2\n'
+    with pytest.raises(UsageError) as caught:
+        expand(make_matrix(head + lists), MODELS)
+    assert "repeat[0]: matches no cell: the scenarios of this plan are neither repeated" in str(caught.value)
+
+
 def test_a_hundred_thousand_cells_expand_quickly() -> None:
     lists = "".join(
         f'[[expect]]\nmodel = "onnx-node/test_{i}*"\nverdict = "crash"\nreason = "r"\n' for i in range(10, 60)

@@ -96,3 +96,23 @@ def test_an_entry_that_matches_nothing_is_an_error(table: str) -> None:
 )
 def test_invalid_entries_are_refused(table: str, entry: dict[str, Any], message: str) -> None:
     assert f"m.toml: {table}[0]{message}" in problem(table, entry)
+
+
+def test_a_grid_is_that_of_all_targets_and_needs_a_scenario_that_runs_it() -> None:
+    entries: list[dict[str, Any]] = [
+        {"grid": {"batch": [4, 1]}},
+        {"model": "b", "grid": {"batch": [2], "sequence": [8]}},
+    ]
+    made = plan("latency", *entries, scenario=["plain", "dynamic_shapes"])
+    assert made.grid("s", "a") == {"batch": (1, 4)}
+    assert made.grid("s", "b") == {"batch": (2,), "sequence": (8,)}
+    told = problem("latency", *entries[:1])
+    assert (
+        "latency[0].grid: none of the selected cells has the scenario dynamic_shapes, which it needs" in told
+    )
+    told = problem("latency", {"nodes": True}, scenario=["io_binding"])
+    assert "latency[0].nodes: none of the selected cells has the scenario plain" in told
+    sizes = list(range(1, 9))
+    many = problem("latency", {"grid": {"a": sizes, "b": sizes}}, scenario=["dynamic_shapes"])
+    assert "the grid has 64 combinations; at most 60" in many
+    assert "grid.a" in problem("latency", {"grid": {"a": []}}, scenario=["dynamic_shapes"])

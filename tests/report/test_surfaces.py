@@ -17,11 +17,12 @@ from harness.core.policy_study import (
 from harness.core.record import Record
 from harness.core.scenario import NOT_IN_RUNTIME, SCENARIOS
 from harness.core.verdict import Verdict
+from harness.report.compiled_grid import compiled_grid
 from harness.report.merge import merge
-from harness.report.read import read_run
+from harness.report.read import RunData, read_run
 from harness.report.surfaces import SurfaceAnswer, surface_rows
 from harness.report.view import build_report
-from tests.kit import merged, record, site, write_run
+from tests.kit import merged, record, run_of, site, write_run
 
 BOUND = {"scenario": "io_binding"}
 
@@ -146,6 +147,32 @@ def test_the_page_shows_what_each_policy_chooses_on_each_machine(tmp_path: Path)
     assert "SIGSEGV at create" in page
     assert page.index("Processor A") < page.index("Processor B")
     assert "Other takes no part: it offers no device here" in page
+
+
+def test_the_page_shows_which_compiled_models_load_under_which_versions(tmp_path: Path) -> None:
+    """Runs of two versions count each, also where their records are equal."""
+
+    def run(runtime: str, version: str, *verdicts: Verdict) -> RunData:
+        axes = {"scenario": "ep_context"}
+        records = [record(f"m{at}", verdict, axes=axes) for at, verdict in enumerate(verdicts)]
+        environment: dict[str, object] = {"onnxruntime": runtime, "plugin": {"version": version}}
+        return run_of(records, folder=runtime + version, targets={records[0].target: environment})
+
+    passed, failed = Verdict.PASS, Verdict.ERROR
+    runs = [run("1.24.4", "2.1", passed), run("1.32.0", "2.1", passed, failed), run("1.32.0", "2.2", passed)]
+    whole = merge(runs)
+    provider = whole.records[0][1].provider
+    grid = compiled_grid(whole.compiled)
+    assert grid is not None
+    assert grid.runtimes == ("1.24.4", "1.32.0")
+    told = {name: [cell.told if cell else "" for cell in cells] for name, cells in grid.lines}
+    assert told == {
+        f"{provider} 2.1": ["1 of 1 load", "1 of 2 load"],
+        f"{provider} 2.2": ["", "1 of 1 load"],
+    }
+    page = site(tmp_path, build_report(whole, lambda _folder, _record: "", {}))["api.html"]
+    assert "✗ 1 of 2 load" in page
+    assert "onnxruntime 1.24.4" in page
 
 
 def test_policies_that_cannot_be_read_cost_their_table_alone(tmp_path: Path) -> None:

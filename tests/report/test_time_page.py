@@ -6,6 +6,7 @@ import pytest
 
 from harness.core.node_times import Boundary, NodeTime, NodeTimes
 from harness.core.record import Record
+from harness.core.shape_times import ShapeTime
 from harness.report.report_files import write_report
 from harness.report.time_page import TimePage, time_view
 from harness.report.view import build_report
@@ -66,10 +67,20 @@ def test_neighbours_too_small_to_see_are_one_bar() -> None:
 def test_names_are_text_and_what_failed_is_told(tmp_path: Path) -> None:
     run = write_run(
         tmp_path / "run",
-        [record("a", node_times=times()), record("b", node_times=NodeTimes(problem=HOSTILE))],
+        [
+            record("a", node_times=times()),
+            record("b", node_times=NodeTimes(problem=HOSTILE)),
+            record(
+                "c",
+                axes={"scenario": "dynamic_shapes"},
+                scenario={"shapes": (f"{HOSTILE}=1, n=2",)},
+                shape_times=(ShapeTime(runs=1, p50_ms=1.0, low_ms=1.0, high_ms=1.0),),
+            ),
+        ],
     )
     write_report([run], tmp_path / "out")
     html = (tmp_path / "out" / "time.html").read_text(encoding="utf-8")
     assert "<script>alert" not in html
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
     assert "Not timed" in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;=1" in html

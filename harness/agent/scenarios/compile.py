@@ -8,6 +8,7 @@ provider, with compiling forbidden, damaged, and beside another compiled model w
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import time
 from collections.abc import Callable
@@ -43,11 +44,18 @@ A result without a path has no place for a file beside it.
 _ENTRIES = ("session.disable_model_compile", "session.fail_on_suboptimal_compiled_model")
 """Session entries with which a fresh compiled model has to load, and run."""
 
-_UNUSABLE, _OPTIMAL = "EP_UNSUPPORTED", "EP_SUPPORTED_OPTIMAL"
-"""onnxruntime's words for a compiled model that will not load, and for one that will at its best."""
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+
+_UNUSABLE, _USABLE, _OPTIMAL = "EP_UNSUPPORTED", "EP_SUPPORTED", "EP_SUPPORTED_OPTIMAL"
+"""onnxruntime's words for a compiled model: it will not load, the beginning of those that will, the best."""
+
+_SAME = "it loads, and computes the same"
 
 _COMPATIBILITY_OF, _ASKED = "compatibility_of", "asked"
 """Settings of the scenario in a fresh process: the compiled model that it asks about, and when."""
+
+_STALE = "stale"
+"""Fact of that process: the description of a compiled model, that of another version, what this is called."""
 
 _BESIDE_SESSION, _AFTER_SESSIONS = "beside a session", "after the last session is closed"
 
@@ -101,7 +109,7 @@ def play(job_run: JobRun) -> None:
         job_run.facts["damaged"] = _damaged(job_run, furthest, path)
         _forbid(job_run)
         _share(job_run, furthest, scratch)
-        _check_compatibility(job_run, path)
+        _check_stale(job_run, furthest, path, _check_compatibility(job_run, path))
     furthest.conclude(job_run, "equal_to_plain")
     conclude(job_run)
 
@@ -190,12 +198,16 @@ def _without_ep(job_run: JobRun, path: str) -> str:
     return "it loads"
 
 
-def _check_compatibility(job_run: JobRun, path: str) -> None:
+def _check_compatibility(job_run: JobRun, path: str) -> list[str]:
     """Let a fresh process ask what is said of a compiled model: some providers crash there.
+
+    Returns:
+        The description of the model, that of another version, and what this one is called; or nothing.
 
     Raises:
         CompiledModelError: It dies, this model is called unusable, or a foreign one is called optimal.
     """
+    stale: list[str] = []
     for circumstances in (_BESIDE_SESSION, _AFTER_SESSIONS):
         settings = {_COMPATIBILITY_OF: path, _ASKED: circumstances}
         job = {**_job(job_run, path, data_sets=[]), "scenario": "compile", "scenario_settings": settings}
@@ -204,9 +216,12 @@ def _check_compatibility(job_run: JobRun, path: str) -> None:
             result = serve_afresh(job_run.target, job, job_run.enter, dies_with_it=False)
         except FreshProcessError as error:
             raise CompiledModelError("%s: %s" % (question, clean(error))) from error
-        job_run.facts.update(result.get("scenario", {}))
+        facts = result.get("scenario", {})
+        stale = facts.pop(_STALE, [])
+        job_run.facts.update(facts)
         if result["status"] != "ok":
             raise CompiledModelError("%s: %s" % (question, clean(result["message"])))
+    return stale
 
 
 def _ask_compatibility(job_run: JobRun, path: str) -> None:
@@ -232,6 +247,9 @@ def _ask_compatibility(job_run: JobRun, path: str) -> None:
 
     fresh, damaged, foreign = said(info), said(info[: len(info) // 2]), said("of another provider")
     job_run.facts["compatibility"] = "fresh: %s; damaged: %s; foreign: %s" % (fresh, damaged, foreign)
+    stale = _of_another_version(info)
+    if stale != info:
+        job_run.facts[_STALE] = [info, stale, said(stale)]
     if fresh == _UNUSABLE:
         raise CompiledModelError("a model that was compiled here and loads is called %s" % fresh)
     for what, word in (("damaged", damaged), ("foreign", foreign)):
@@ -244,18 +262,52 @@ def _damaged(job_run: JobRun, furthest: Furthest, path: str) -> str:
     content = bytearray(_content(path))
     middle = (max(content.find(b"ep_cache_context"), 0) + len(content)) // 2
     content[middle : middle + _DAMAGE] = bytes(byte ^ 0xFF for byte in content[middle : middle + _DAMAGE])
-    damaged = os.path.join(os.path.dirname(path), "damaged.onnx")
-    with open(damaged, "wb") as file:
+    return _loaded(job_run, furthest, path, content)
+
+
+def _of_another_version(info: str) -> str:
+    """Return a description with another last digit of its first version, such as 1.2.4 for 1.2.3.
+
+    A description without a version has all its digits changed, and one without digits is returned as it is.
+    """
+    version = _VERSION.search(info)
+    if version is None:
+        return re.sub(r"\d", lambda digit: str((int(digit.group()) + 1) % 10), info)
+    at = version.end() - 1
+    return "%s%d%s" % (info[:at], (int(info[at]) + 1) % 10, info[at + 1 :])
+
+
+def _check_stale(job_run: JobRun, furthest: Furthest, path: str, described: list[str]) -> None:
+    """Load a compiled model whose description names another version, and hold that against what it is called.
+
+    Raises:
+        CompiledModelError: It is called usable, and does not load, or computes something else.
+    """
+    content = _content(path)
+    if not described or described[0].encode() not in content:
+        return
+    own, stale, called = described
+    loaded = _loaded(job_run, furthest, path, content.replace(own.encode(), stale.encode()))
+    job_run.facts[_STALE] = "%s; %s" % (called, loaded)
+    if called.startswith(_USABLE) and loaded != _SAME:
+        told = "a compiled model that names another version is called %s, and then: %s"
+        raise CompiledModelError(told % (called, loaded))
+
+
+def _loaded(job_run: JobRun, furthest: Furthest, path: str, content: bytes | bytearray) -> str:
+    """Return what a fresh process makes of a compiled model with other contents."""
+    changed = os.path.join(os.path.dirname(path), "changed.onnx")
+    with open(changed, "wb") as file:
         file.write(content)
     try:
-        result = serve_afresh(job_run.target, _job(job_run, damaged), job_run.enter, dies_with_it=False)
+        result = serve_afresh(job_run.target, _job(job_run, changed), job_run.enter, dies_with_it=False)
     except FreshProcessError as error:
         return clean(error)
     if result["status"] != "ok":
         return "refused: " + clean(result["message"], 200)
     plain = [outputs for _, outputs in furthest.pairs]
     same = max(map(difference, plain, result["outputs"])) <= TOLD
-    return "it loads, and computes the same" if same else "it loads, and computes something else"
+    return _SAME if same else "it loads, and computes something else"
 
 
 def _forbid(job_run: JobRun) -> None:

@@ -143,6 +143,6 @@ class BuildComparison:
     def _with_minutes(self, change: SpeedChange) -> SpeedChange:
         if change.verdict != "too_noisy":
             return change
-        more = pairs_needed(change) - change.pairs
+        more = max(pairs_needed(change), first_look(len(self.pairs))) - change.pairs
         minutes = more * self._seconds[change.cell] / change.pairs / 60
         return msgspec.structs.replace(change, more_minutes=round(minutes, 1))

@@ -204,5 +204,7 @@ def _sentence(
 
 def _told(change: ClockChange) -> str:
     """Return the change and its interval as percentages."""
+    if change.low is None and change.high is None:
+        return f"{change.ratio - 1:+.1%}, too few pairs for bounds"
     low, high = (each and f"{each - 1:+.1%}" for each in (change.low, change.high))
     return f"{change.ratio - 1:+.1%}, from {low or 'anything'} to {high or 'anything'}"

@@ -16,7 +16,7 @@ from harness.report.inert import plain_line
 from harness.report.nights import with_nights
 from harness.report.run_comparison import read_side
 from harness.report.trend import TrendDatabase, cell_points, trends
-from harness.report.trend_points import CellPoint, Failing, Flake, Series, Trends, Turned
+from harness.report.trend_points import CellPoint, Failing, Flake, LatencyStep, Series, Trends, Turned
 
 _SHOWN = 20
 """Runs, cells or warnings listed at most."""
@@ -91,6 +91,7 @@ def _lines(found: Trends) -> Iterator[str]:
             yield f"    {plain_line(each.cell)}"
             yield f"        {brief(each.before)} -> {brief(each.now)} of the allowed error"
         yield from _more(len(found.rising))
+    yield from _step_lines(found.steps)
     yield from _flake_lines(found.flakes)
     if found.failing:
         yield ""
@@ -113,6 +114,17 @@ def _series_lines(series: Series) -> Iterator[str]:
         if point.not_run:
             yield f"        INCOMPLETE: {point.not_run:,} of {point.cells:,} not run"
         yield from (f"        environment: {plain_line(change, 60)}" for change in point.changed)
+
+
+def _step_lines(steps: Sequence[LatencyStep]) -> Iterator[str]:
+    if not steps:
+        return
+    yield ""
+    yield f"latency stepped: {plural(len(steps), 'time')}, the newest first"
+    for step in steps[:_SHOWN]:
+        yield f"    {plain_line(step.cell)}"
+        yield f"        {plain_line(step.text, 400)}"
+    yield from _more(len(steps))
 
 
 def _flake_lines(flakes: Sequence[Flake]) -> Iterator[str]:

@@ -79,6 +79,7 @@ def table_statements() -> tuple[str, ...]:
         f"CREATE TABLE result (cell BIGINT, {_declared(RESULT_KINDS)})",
         _MEASURES,
         _FAILURES,
+        _LATENCIES,
         *(view.statement for view in VIEWS),
     )
 
@@ -95,6 +96,8 @@ _FAILURES = (
     "CREATE VIEW failures AS SELECT cell, run, coalesce(cause, '') AS cause, coalesce(phase, '') AS phase, "
     "coalesce(reason, '') AS reason, flaky FROM result WHERE family = 'failed'"
 )
+
+_LATENCIES = "CREATE VIEW latencies AS SELECT cell, run, p50_ms, p50_error FROM result WHERE p50_ms > 0"
 
 
 def _declared(kinds: dict[str, Kind]) -> str:

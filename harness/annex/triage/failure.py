@@ -133,7 +133,10 @@ def _names(subjects: Collection[Subject]) -> Collection[str]:
 
 
 def _for_triage(matrix: Matrix, name: str) -> Matrix:
-    """Return the matrix with one target that retries nothing, measures nothing and reports where it dies."""
+    """Return the matrix with one target that retries nothing and reports where it dies.
+
+    Its latency stays, although nothing is measured: the sizes of a grid are those that a cell runs.
+    """
     targets = (
         msgspec.structs.replace(
             target, retries=0, alone=False, required=False, workers=1, env=target.env | SWITCHED_ON
@@ -141,4 +144,4 @@ def _for_triage(matrix: Matrix, name: str) -> Matrix:
         for target in matrix.targets
         if target.name == name
     )
-    return msgspec.structs.replace(matrix, targets=tuple(targets), latency=())
+    return msgspec.structs.replace(matrix, targets=tuple(targets))

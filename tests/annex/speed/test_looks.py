@@ -76,6 +76,12 @@ def test_equal_builds_are_rarely_told_as_slower_at_any_noise(noise: float) -> No
         assert not [name for name, change in look(0, cells).items() if change.verdict == "slower"]
 
 
+def test_too_few_pairs_have_no_bounds_and_no_verdict() -> None:
+    change = look(0, {CELL: seen(1, pairs=3)})[CELL]
+    assert change.verdict == "too_noisy"
+    assert "too few pairs for bounds" in change.reason
+
+
 def test_cells_that_are_settled_still_count_as_tests() -> None:
     cells = {CELL: seen(1, times=1.1)}
     assert look(0, cells, others=10_000)[CELL].verdict != "slower"

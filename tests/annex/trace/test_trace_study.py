@@ -23,16 +23,25 @@ g (float[8,8] x, float[8,8] w) => (float[8,8] y) {
     [fifth] y = MatMul(d, w)
 }"""
 
+CANCELS = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[8,8] x, float[8,8] w) => (float[8,8] y)
+<float big = {300.0}> {
+    [first] a = MatMul(x, w)
+    [raise] b = Add(a, big)
+    [cancel] c = Sub(b, big)
+    [last] y = MatMul(c, w)
+}"""
 
-def subject() -> Subject:
+
+def subject(text: str = MODEL) -> Subject:
     drawn = np.random.default_rng(7)
     values = {name: tensor(drawn.normal(size=(8, 8)).astype(np.float32)) for name in ("x", "w")}
-    model = onnx.parser.parse_model(MODEL)
+    model = onnx.parser.parse_model(text)
     return Subject(model=model.SerializeToString(), inputs=tuple(values.items()))
 
 
 def traced(
-    library: Path, folder: Path, options: Mapping[str, str]
+    library: Path, folder: Path, options: Mapping[str, str], model: str = MODEL
 ) -> tuple[TracedTarget, dict[str, TracedNode], Lab]:
     target = Target(
         name="crooked",
@@ -42,7 +51,7 @@ def traced(
         unchecked_options=True,
     )
     with Lab([target], folder, lambda _: None, TRACE_NEEDS) as lab:
-        result, nodes = TraceStudy(lab, subject(), "crooked", (), lambda _: None).run()
+        result, nodes = TraceStudy(lab, subject(model), "crooked", (), lambda _: None).run()
     return result, {node.node: node for node in nodes}, lab
 
 
@@ -80,3 +89,19 @@ def test_a_coarser_precision_is_no_fault_of_any_node(
     assert own_cache
     result, _, _ = traced(crooked_ep, tmp_path, {"fault": "in_bf16"})
     assert (result.finding, result.delivers, result.guilty) == ("everywhere", "bfloat16", ())
+
+
+@pytest.mark.long
+def test_a_cancellation_that_enlarges_a_healthy_error_is_not_called_made(
+    crooked_ep: Path, tmp_path: Path, own_cache: Path
+) -> None:
+    """The provider rounds each result to float16, as it should; Sub then takes the leading digits away."""
+    assert own_cache
+    result, nodes, _ = traced(crooked_ep, tmp_path, {"precision": "fp16"}, CANCELS)
+    assert (result.finding, result.guilty, result.delivers) == ("amplified", (), "float16")
+    assert result.sentence.startswith("Amplified at Sub cancel, a cancellation")
+    assert result.condition is not None
+    assert result.condition > 100
+    cancel = nodes["cancel"]
+    assert cancel.made is not None
+    assert not cancel.made.is_beyond

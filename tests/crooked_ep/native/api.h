@@ -12,6 +12,9 @@
 #define API_VERSION 24 /* the oldest on which this library runs; newer runtimes call only what it had */
 
 typedef struct OrtAllocator OrtAllocator;
+typedef struct OrtRunOptions OrtRunOptions;
+typedef struct OrtProfilingEvent OrtProfilingEvent;
+typedef struct OrtProfilingEventsContainer OrtProfilingEventsContainer;
 typedef struct OrtDataTransferImpl OrtDataTransferImpl;
 typedef struct OrtEpDevice OrtEpDevice;
 typedef struct OrtEpGraphSupportInfo OrtEpGraphSupportInfo;
@@ -43,6 +46,7 @@ typedef struct {
     const char *(*GetVersionString)(void);
 } OrtApiBase;
 
+extern int ort_version; /* of the runtime: 32 is 1.32 */
 extern const function *ort_api;    /* OrtApi: functions by place */
 extern const function *ort_ep_api; /* OrtEpApi */
 extern const function *ort_editor_api; /* OrtModelEditorApi */
@@ -95,6 +99,7 @@ PLACE(355, OrtStatus *, Node_GetNumOutputs, const OrtNode *, size_t *);
 PLACE(356, OrtStatus *, Node_GetOutputs, const OrtNode *, const OrtValueInfo **, size_t);
 PLACE(361, OrtStatus *, Node_GetAttributeByName, const OrtNode *, const char *, const OrtOpAttr **);
 PLACE(363, OrtStatus *, OpAttr_GetType, const OrtOpAttr *, int *);
+PLACE(373, const char *, GetRunConfigEntry, const OrtRunOptions *, const char *key);
 PLACE(379, OrtStatus *, GetSessionOptionsConfigEntries, const OrtSessionOptions *, OrtKeyValuePairs **);
 
 PLACE(0, OrtStatus *, CreateEpDevice, void *factory, const OrtHardwareDevice *, const OrtKeyValuePairs *metadata,
@@ -105,6 +110,12 @@ PLACE(5, OrtStatus *, EpDevice_AddAllocatorInfo, OrtEpDevice *, const OrtMemoryI
 PLACE(6, const OrtMemoryDevice *, MemoryInfo_GetMemoryDevice, const OrtMemoryInfo *);
 PLACE(9, int, MemoryDevice_GetDeviceType, const OrtMemoryDevice *);
 PLACE(11, uint32_t, MemoryDevice_GetVendorId, const OrtMemoryDevice *);
+PLACE(65, OrtStatus *, CreateProfilingEvent, int category, int32_t process, int32_t thread, const char *name,
+      int64_t start_us, int64_t duration_us, const char *const *keys, const char *const *values, size_t count,
+      OrtProfilingEvent **);
+PLACE(66, void, ReleaseProfilingEvent, OrtProfilingEvent *);
+PLACE(72, OrtStatus *, ProfilingEventsContainer_AddEvents, OrtProfilingEventsContainer *,
+      const OrtProfilingEvent *const *, size_t);
 PLACE(16, OrtStatus *, CreateHardwareDevice, int type, uint32_t vendor, uint32_t device, const char *vendor_name,
       const OrtKeyValuePairs *metadata, OrtHardwareDevice **);
 PLACE(17, void, ReleaseHardwareDevice, OrtHardwareDevice *);
@@ -160,6 +171,15 @@ struct OrtNodeComputeInfo {
 };
 
 typedef struct OrtEp OrtEp;
+typedef struct OrtEpProfilerImpl OrtEpProfilerImpl;
+struct OrtEpProfilerImpl {
+    uint32_t ort_version_supported;
+    void (*Release)(OrtEpProfilerImpl *);
+    OrtStatus *(*StartProfiling)(OrtEpProfilerImpl *, int64_t since_start_ns);
+    function StartEvent, StopEvent;
+    OrtStatus *(*EndProfiling)(OrtEpProfilerImpl *, OrtProfilingEventsContainer *);
+};
+
 struct OrtEp {
     uint32_t ort_version_supported;
     const char *(*GetName)(const OrtEp *);
@@ -169,12 +189,21 @@ struct OrtEp {
     void (*ReleaseNodeComputeInfos)(OrtEp *, OrtNodeComputeInfo **, size_t);
     function GetPreferredDataLayout, ShouldConvertDataLayoutForOp;
     OrtStatus *(*SetDynamicOptions)(OrtEp *, const char *const *keys, const char *const *values, size_t count);
-    function OnRunStart;
-    OrtStatus *(*OnRunEnd)(OrtEp *, const void *run_options, bool synchronize);
+    OrtStatus *(*OnRunStart)(OrtEp *, const OrtRunOptions *);
+    OrtStatus *(*OnRunEnd)(OrtEp *, const OrtRunOptions *, bool synchronize);
     function CreateAllocator, CreateSyncStreamForDevice;
     const char *(*GetCompiledModelCompatibilityInfo)(OrtEp *, const OrtGraph *);
     OrtStatus *(*GetKernelRegistry)(OrtEp *, const OrtKernelRegistry **);
-    function newer[16]; /* of releases after API_VERSION: never called, here so that none reads beyond the end */
+    function IsConcurrentRunSupported;
+    function Sync;                                               /* 1.25 */
+    OrtStatus *(*CreateProfiler)(OrtEp *, OrtEpProfilerImpl **); /* 1.25 */
+    bool (*IsGraphCaptureEnabled)(const OrtEp *);                /* 1.26 */
+    bool (*IsGraphCaptured)(const OrtEp *, int id);              /* 1.26 */
+    OrtStatus *(*ReplayGraph)(OrtEp *, int id);                  /* 1.26 */
+    function GetGraphCaptureNodeAssignmentPolicy, GetAvailableResource, OnSessionInitializationEnd,
+        GetDefaultMemoryDevice;
+    OrtStatus *(*ReleaseCapturedGraph)(OrtEp *, int id); /* 1.27 */
+    function newer[8]; /* of later releases: never called, here so that none reads beyond the end */
 };
 
 typedef struct OrtEpFactory OrtEpFactory;

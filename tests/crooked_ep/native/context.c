@@ -197,6 +197,21 @@ static OrtStatus *read_blob(const OrtGraph *graph, const OrtNode *from, const st
     return invalid(message);
 }
 
+/* Whether the file of a model has this library's own description. */
+static bool describes_us(const OrtGraph *graph) {
+    const char *path = NULL;
+    OrtStatus *status = ORT(Graph_GetModelPath)(graph, &path);
+    if (status) ORT(ReleaseStatus)(status);
+    FILE *file = status || !path ? NULL : fopen(path, "rb");
+    if (!file) return true;
+    const char *text = compatibility_info();
+    size_t found = 0;
+    for (int byte = getc(file); byte != EOF && text[found]; byte = getc(file))
+        found = byte == text[found] ? found + 1 : byte == text[0];
+    fclose(file);
+    return !text[found];
+}
+
 OrtStatus *read_context(const OrtGraph *graph, const OrtNode *from, const struct context_options *options,
                         enum fault fault, struct node *node) {
     struct blob *blob = calloc(1, sizeof *blob);
@@ -205,6 +220,8 @@ OrtStatus *read_context(const OrtGraph *graph, const OrtNode *from, const struct
         status = invalid("crooked: the compiled model is damaged: its checksum differs");
     if (!status && fits(blob->version) == NOT_SUPPORTED && fault != FAULT_stale_is_loaded)
         status = invalid("crooked: the compiled model is of another version of this provider; compile it again");
+    if (!status && fault == FAULT_stale_refused_later && !describes_us(graph))
+        status = invalid("crooked: the compiled model names another version of this provider");
     if (!status) {
         *node = blob->node;
         node->operator = find_operator(blob->operator);

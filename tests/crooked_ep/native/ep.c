@@ -2,13 +2,16 @@
 
 #include <math.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "context.h"
 #include "kernels.h"
 #include "loop.h"
 #include "memory.h"
+#include "profiler.h"
 #include "scenario_faults.h"
 
 struct ep {
@@ -18,6 +21,7 @@ struct ep {
     bool adds;        /* an Add is in its model; without one, faults after CREATE wait, for a process with a model that works */
     bool efficient, was_efficient; /* what a dynamic option says, and has said */
     bool fp16;        /* results are rounded to float16 */
+    struct captures captures;
     struct context_options context;
     int contexts; /* compiled nodes that were written */
     char *only;       /* name of the one node that a wrong value acts at; NULL: at all of them */
@@ -27,7 +31,7 @@ struct ep {
 struct compiled {
     OrtNodeComputeInfo table;
     struct for_scenario scenario;
-    const struct ep *ep;
+    struct ep *ep;
     enum fault fault; /* of its session, unless that acts at another node */
     struct node node;
     bool from_context; /* it was read from a compiled model */
@@ -104,6 +108,7 @@ static OrtStatus *describe(const OrtValue *value, struct tensor *tensor) {
 
 bool make_output(struct call *call, enum element type, int rank, const int64_t *dims) {
     OrtValue *value = NULL;
+    if (!call->context) return call->out.data != NULL; /* a replay */
     if (rank > MOST_DIMS) {
         call->error = "too many dimensions";
         return false;
@@ -186,6 +191,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     (void)state;
     struct compiled *compiled = (struct compiled *)table;
     struct call call = {.node = &compiled->node, .fault = compiled->fault, .context = context};
+    int64_t began_ns = now_ns();
     OrtStatus *status = act_with_add(compiled->ep, RUN);
     for (int i = 0; !status && i < compiled->node.inputs; i++) {
         const OrtValue *value = NULL;
@@ -203,11 +209,30 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     if (call.error) return invalid(call.error);
     spoil_output(compiled, &call);
     after_computing(&call);
+    record(&compiled->ep->captures, &call);
+    add_event(&compiled->ep->table, compiled->fault, compiled->node.operator->name, began_ns);
     return act_with_add(compiled->ep, RUN_END);
+}
+
+/* Name the inputs as the EPContext node does: onnxruntime gives equal weights one name when it loads a model. */
+static OrtStatus *rename_inputs(const OrtNode *context, struct node *node) {
+    const OrtValueInfo *inputs[MOST_INPUTS];
+    size_t count;
+    OrtStatus *status = ORT(Node_GetNumInputs)(context, &count);
+    if (!status && count > MOST_INPUTS) status = invalid("crooked: too many inputs");
+    if (!status) status = ORT(Node_GetInputs)(context, inputs, count);
+    for (int i = 0; !status && i < node->inputs; i++) {
+        const char *name;
+        if (node->places[i] < 0 || (size_t)node->places[i] >= count) continue;
+        status = ORT(GetValueInfoName)(inputs[node->places[i]], &name);
+        if (!status) snprintf(node->names[i], sizeof node->names[i], "%s", name);
+    }
+    return status;
 }
 
 static OrtStatus *load_one(struct ep *ep, const OrtGraph *graph, const OrtNode *node, struct compiled *compiled) {
     OrtStatus *status = read_context(graph, node, &ep->context, ep->fault, &compiled->node);
+    if (!status) status = rename_inputs(node, &compiled->node);
     if (status) return status;
     compiled->from_context = true;
     ep->adds |= !strcmp(compiled->node.operator->name, "Add");
@@ -238,6 +263,7 @@ static OrtStatus *compile_one(struct ep *ep, const OrtGraph *graph, const OrtNod
         if (!status && compiled->node.types[i] && compiled->at[i] < 0) status = invalid("crooked: an input is missing");
     }
     if (!status) status = ORT(Node_GetName)(node, &own_name);
+    if (!compiled->from_context) memcpy(compiled->node.places, compiled->at, sizeof compiled->at);
     compiled->ep = ep;
     compiled->fault = ep->only && own_name && strcmp(ep->only, own_name) ? FAULT_none : ep->fault;
     compiled->table = (OrtNodeComputeInfo){API_VERSION, create_state, compute, release_state};
@@ -279,9 +305,29 @@ static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos,
     }
 }
 
-static OrtStatus *on_run_end(OrtEp *table, const void *run_options, bool synchronize) {
-    (void)table, (void)run_options, (void)synchronize;
+static OrtStatus *on_run_start(OrtEp *table, const OrtRunOptions *options) {
+    begin_capture(&((struct ep *)table)->captures, options);
+    return NULL;
+}
+
+static OrtStatus *on_run_end(OrtEp *table, const OrtRunOptions *options, bool synchronize) {
+    (void)options, (void)synchronize;
+    end_capture(&((struct ep *)table)->captures);
     end_counting();
+    return NULL;
+}
+
+static bool captures_graphs(const OrtEp *table) { return ((const struct ep *)table)->captures.enabled; }
+
+static bool has_captured(const OrtEp *table, int id) { return is_captured(&((const struct ep *)table)->captures, id); }
+
+static OrtStatus *replay_graph(OrtEp *table, int id) {
+    struct ep *ep = (struct ep *)table;
+    return replay(&ep->captures, id, ep->fault);
+}
+
+static OrtStatus *release_graph(OrtEp *table, int id) {
+    release_captured(&((struct ep *)table)->captures, id);
     return NULL;
 }
 
@@ -320,10 +366,12 @@ static OrtStatus *read_options(const OrtSessionOptions *options, struct ep *ep) 
         } else if (!strcmp(key, "precision")) {
             ep->fp16 = !strcmp(values[i], "fp16");
             if (!ep->fp16 && strcmp(values[i], "fp32")) status = invalid("crooked: option precision is fp32 or fp16");
+        } else if (!strcmp(key, "enable_graph_capture")) {
+            ep->captures.enabled = !strcmp(values[i], "1");
         } else if (!strcmp(key, "only")) {
             ep->only = strcpy(malloc(strlen(values[i]) + 1), values[i]);
         } else {
-            status = invalid("crooked: unknown option; the options are fault, only and precision");
+            status = invalid("crooked: unknown option; the options are fault, enable_graph_capture, only and precision");
         }
     }
     ORT(ReleaseKeyValuePairs)(pairs);
@@ -339,6 +387,19 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     struct ep *ep = calloc(1, sizeof *ep);
     ep->fault = environment_fault;
     ep->table.ort_version_supported = API_VERSION;
+    if (ort_version >= PROFILER_VERSION) {
+        ep->table.ort_version_supported = PROFILER_VERSION;
+        ep->table.CreateProfiler = create_profiler;
+    }
+    if (ort_version >= CAPTURE_VERSION) {
+        ep->table.ort_version_supported = CAPTURE_VERSION;
+        ep->table.OnRunStart = on_run_start;
+        ep->table.IsGraphCaptureEnabled = captures_graphs;
+        ep->table.IsGraphCaptured = has_captured;
+        ep->table.ReplayGraph = replay_graph;
+        ep->table.ReleaseCapturedGraph = release_graph;
+    }
+    ep->captures.id = -1;
     ep->table.GetName = get_name;
     ep->table.GetCapability = get_capability;
     ep->table.Compile = compile;
@@ -365,6 +426,7 @@ void release_ep(OrtEp *table) {
     struct ep *ep = (struct ep *)table;
     act_with_add(ep, RELEASE_EP);
     sessions--;
+    release_all_captured(&ep->captures);
     free(ep->only);
     free(ep);
 }

@@ -3,6 +3,7 @@
 /* setenv is of POSIX. */
 #define _GNU_SOURCE
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #endif
 #define EXPORTED __attribute__((visibility("default")))
 
+int ort_version;
 const function *ort_api;
 const function *ort_ep_api;
 const function *ort_editor_api;
@@ -124,6 +126,8 @@ EXPORTED OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiB
     /* A runtime prints why it has no such version. All that a plugin can do then is to have no provider. */
     ort_api = base->GetApi(environment_fault == FAULT_wrong_api_version ? 999 : API_VERSION);
     if (!ort_api) return NULL;
+    const char *minor = strchr(base->GetVersionString(), '.');
+    ort_version = minor ? atoi(minor + 1) : 0;
     ort_ep_api = ORT(GetEpApi)();
     ort_editor_api = ORT(GetModelEditorApi)();
     if (environment_fault == FAULT_unknown)
@@ -156,7 +160,10 @@ EXPORTED OrtStatus *ReleaseEpFactory(OrtEpFactory *factory) {
     OrtStatus *status = act(process_fault, RELEASE_FACTORY);
     if (!status && registrations > 1) status = act(environment_fault, UNREGISTER);
     free(factory);
+    static bool devices_gone;
+    if (devices_gone) raise(SIGSEGV); /* as reading them may, or may not, do */
     if (--factories_alive && environment_fault != FAULT_devices_released_early) return status;
+    devices_gone = factories_alive;
     if (!status) status = leave_copies();
     if (second_device) EP(ReleaseHardwareDevice)(second_device);
     if (second_memory) ORT(ReleaseMemoryInfo)(second_memory);

@@ -23,6 +23,7 @@ struct node {
     enum element types[MOST_INPUTS]; /* 0: left out */
     int ranks[MOST_INPUTS];          /* as declared; 0 also where no shape is declared */
     char names[MOST_INPUTS][256];
+    int places[MOST_INPUTS];    /* among the inputs of the fused node that is compiled; -1: left out */
     bool constant[MOST_INPUTS]; /* a weight of the model */
     enum element output_type;
     int outputs;

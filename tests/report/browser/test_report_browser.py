@@ -13,9 +13,11 @@ from harness.core.facts import OptionEffect
 from harness.core.fault import Fault, Frame, GraphNode, GraphTensor, NativeCrash, Repetition
 from harness.core.generation_figures import Generated, GenerationFigures, GenerationSpeed
 from harness.core.latency import Latency
+from harness.core.node_times import PARTS_IN_WORDS, Boundary, NodeTime, NodeTimes
 from harness.core.output_metrics import Noise, PrecisionError
 from harness.core.record import ModelContent, Record
 from harness.core.reference_answer import Adjudication
+from harness.core.shape_times import ShapeTime
 from harness.core.verdict import Verdict
 from harness.report.history_file import History
 from harness.report.report_files import write_report
@@ -38,6 +40,7 @@ PAGES = (
     "api.html",
     "precision.html",
     "performance.html",
+    "time.html",
     "generation.html",
     "failures.html",
     "faults.html",
@@ -103,6 +106,23 @@ GENERATION = GenerationFigures(
 )
 
 
+NODE_TIMES = NodeTimes(
+    runs=90,
+    run_ms=(2.0, 2.1, 2.2),
+    parts=dict.fromkeys(PARTS_IN_WORDS, (0.4, 0.4, 0.4)),
+    nodes=tuple(
+        NodeTime(node=f"{HOSTILE} {number}", op=HOSTILE, side=side, ms=(0.04,) * 3, low_ms=0.03, high_ms=0.05)
+        for number in range(10)
+        for side in ("ep", "cpu", "copy")
+    ),
+    boundaries=(Boundary(after=HOSTILE * 9, before="", ms=(0.3,) * 3, copies=2, nbytes=1 << 34),),
+    boundary_count=99,
+    create_ms=(5.0, 6.0, 7.0),
+    waiting_threads=0.5,
+)
+SHAPES = tuple(f"{HOSTILE}={rows}, sequence={length}" for rows in (1, 2) for length in (8, 512, 1 << 20))
+
+
 def content(op: str) -> ModelContent:
     return ModelContent(opsets={"ai.onnx": 21}, ops={op: 1}, types=("float32",))
 
@@ -164,6 +184,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 op="MatMul",
                 content=content("MatMul"),
                 latency=LATENCY if verdict is Verdict.PASS else None,
+                node_times=NODE_TIMES if verdict is Verdict.PASS else None,
                 axes={"precision": "fp16"} if target == "half" else {},
                 effect=OptionEffect(options=("mode",), seen=False) if target == "half" else None,
             )
@@ -194,6 +215,19 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
             generation=GENERATION,
         )
         for target, verdict in (("full", Verdict.PASS), (HOSTILE, Verdict.MISMATCH))
+    ]
+    records += [
+        record(
+            "sizes",
+            target=target,
+            axes={"scenario": "dynamic_shapes"},
+            scenario={"shapes": SHAPES[:count]},
+            shape_times=tuple(
+                ShapeTime(runs=9, p50_ms=ms * (1 + at), low_ms=1.0, high_ms=9.0, waiting_threads=0.5)
+                for at in range(count)
+            ),
+        )
+        for target, ms, count in (("full", 1.0, 6), (HOSTILE, 1234.5, 5))
     ]
     out = tmp_path_factory.mktemp("site")
     new = write_run(home / "new", records)

@@ -15,7 +15,16 @@ _NOT_OF_A_PROFILE = ("approximate", "unconfirmed", "beyond", "own_precision", "f
 _NO_ANSWER = ("own_cpu", "other_check")
 """Answers of the CPU EP, and facts about other inputs, which no run of a profile has."""
 
-_NOT_OF_A_SUBMISSION = ("place", "elsewhere", "other_draws", "fixed", "latency", "node_times", "artifacts")
+_NOT_OF_A_SUBMISSION = (
+    "place",
+    "elsewhere",
+    "other_draws",
+    "fixed",
+    "latency",
+    "node_times",
+    "shape_times",
+    "artifacts",
+)
 """Fields of runs with places, generated inputs or measured times; folders of artifacts are left out."""
 
 _AT_THE_END = (
