@@ -51,7 +51,7 @@ def traced(
         unchecked_options=True,
     )
     with Lab([target], folder, lambda _: None, TRACE_NEEDS) as lab:
-        result, nodes = TraceStudy(lab, subject(model), "crooked", (), lambda _: None).run()
+        result, nodes, _ = TraceStudy(lab, subject(model), "crooked", (), lambda _: None).run()
     return result, {node.node: node for node in nodes}, lab
 
 
