@@ -161,11 +161,13 @@ class TogetherGuilty(msgspec.Struct, frozen=True, kw_only=True):
         nodes: Their names.
         op_types: Their operators.
         made: Their error together on golden inputs.
+        partition: Number of the partition that they are a part of; null if it is not known.
     """
 
     nodes: tuple[str, ...]
     op_types: tuple[str, ...]
     made: TraceError
+    partition: int | None = None
 
 
 class KeptFloat32(msgspec.Struct, frozen=True, kw_only=True):

@@ -103,11 +103,9 @@ def depth_chart(
 ) -> DepthChart | None:
     """Draw the largest error of each depth for each target; None if nothing was measured."""
     every = [node for _, nodes in targets for node in nodes]
+    measured: list[TracedNode | TracedPartition] = [*every, *partitions]
     heights = [
-        size
-        for node in (*every, *partitions)
-        for one in (node.whole, node.made)
-        if (size := _size(one)) is not None
+        size for node in measured for one in (node.whole, node.made) if (size := _size(one)) is not None
     ]
     if not heights:
         return None

@@ -212,7 +212,6 @@ def _range_sentence(traced: Traced) -> str:
 def _together_sentence(together: TogetherGuilty | None, traced: Traced) -> str:
     """Tell the fewest nodes that were found; without them, a partition of which only the whole is wrong."""
     guilty = sorted((one for one in traced.partitions if one.guilty), key=lambda one: -_size(one.made))
-    where = [_partition_words(one, traced) for one in guilty[:1]]
     parts: list[str] = []
     if together is not None:
         operators = ", ".join(dict.fromkeys(together.op_types))
@@ -222,10 +221,11 @@ def _together_sentence(together: TogetherGuilty | None, traced: Traced) -> str:
             f"Made by {len(together.nodes)} nodes together ({operators}; up to {names}), each of which is "
             f"right alone: {error}."
         )
-        parts += [f"The provider compiles them in {words}." for words in where]
+        home = [one for one in traced.partitions if one.number == together.partition]
+        parts += [f"The provider compiles them in {_partition_words(one, traced)}." for one in home]
     else:
-        error = _error_words(guilty[0].made, traced.delivers)
-        parts.append(f"Made by {where[0]}: right alone node by node, wrong as compiled, with {error}.")
+        where, error = _partition_words(guilty[0], traced), _error_words(guilty[0].made, traced.delivers)
+        parts.append(f"Made by {where}: right alone node by node, wrong as compiled, with {error}.")
     if len(guilty) > 1:
         parts.append(f"Partitions that are wrong as compiled: {len(guilty)} of {len(traced.partitions)}.")
     if traced.end is not None and not traced.end.is_beyond:

@@ -229,15 +229,18 @@ class TraceStudy:
         first = traced.first_beyond
         home = next((one for one in compiled if first is not None and first.number in one.numbers), None)
         guilty = [one for one in compiled if one.row.guilty]
-        inside = frozenset(self._traced if home is None else home.numbers)
         if guilty and (first is None or home not in guilty):
-            upto, inside = guilty[0].wrong, frozenset(guilty[0].numbers)
+            home, upto = guilty[0], guilty[0].wrong
         elif first is not None and (guilty or traced.end is None or traced.end.is_beyond):
             upto = self.net.nodes[first.number].made[0]
         else:
             return None
+        inside = set(self._traced if home is None else home.numbers)
         found = segments.fewest(sorted(needed(self.net, [upto]) & inside))
-        return None if guilty and found is not None and len(found.nodes) == len(inside) else found
+        if found is None or home is None:
+            return found
+        is_all = guilty and len(found.nodes) == len(home.numbers)
+        return None if is_all else msgspec.structs.replace(found, partition=home.row.number)
 
     # ---- trials
 
