@@ -79,16 +79,23 @@ def _multiple(row: OutputMetrics, delivers: str) -> float | None:
     Where the record has no noise of the delivered precision, that of a finer one is scaled: noise is
     proportional to the unit roundoff. At a precision coarser than the type of the result, inputs and results
     of any operator are rounded, even of one that only copies: noise is then at least that of one rounding.
+    Where a document of the EP allows a larger error, as WGSL does, that is the noise.
     """
     if _is_exact(row):
         return 0.0
     if row.noise is None:
         return _of_last_places(row, delivers)
-    noise = next((one for one in row.noises if one.precision == delivers), row.noise)
-    multiple = BAND * beyond(noise, DEFAULT_LIMITS, row.elements)
-    if not math.isfinite(multiple):
-        return None
-    return multiple * _own_share(row, noise, delivers)
+    rounding = [one for one in row.noises if not one.document] or [row.noise]
+    noise = next((one for one in rounding if one.precision == delivers), rounding[0])
+    documented = [one for one in row.noises if one.document]
+    multiples = [_of_limit(noise, row) * _own_share(row, noise, delivers)]
+    multiples += [_of_limit(one, row) for one in documented]
+    least = min(multiples)
+    return least if math.isfinite(least) else None
+
+
+def _of_limit(noise: Noise, row: OutputMetrics) -> float:
+    return BAND * beyond(noise, DEFAULT_LIMITS, row.elements)
 
 
 def _of_last_places(row: OutputMetrics, delivers: str) -> float | None:

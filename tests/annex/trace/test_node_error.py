@@ -47,6 +47,16 @@ def test_an_error_in_the_last_places_is_rounding_though_nobody_draws_noise_for_i
     assert error_of([bare], "bfloat16").is_beyond is beyond
 
 
+def test_an_error_that_a_document_of_the_provider_allows_is_no_fault() -> None:
+    allowed = Noise(precision="float32", rms=0.1, max=0.5, each=0.1, document="WGSL")
+    noise = Noise(precision="float32", rms=50.0, max=300.0, each=76.0, like="float32", wider=(allowed,))
+    error = error_of([row(4e-5, 50.0, noise=noise)], "float32")
+    assert error.noise is not None
+    assert 0 < error.noise < 1
+    alone = msgspec.structs.replace(noise, wider=())
+    assert error_of([row(4e-5, 50.0, noise=alone)], "float32").is_beyond
+
+
 def test_noise_of_float32_is_scaled_to_what_the_target_delivers() -> None:
     fine = row(2.0**-9, 2.0**13, like="float16")  # once the noise of float16
     error = error_of([fine], "float16")
