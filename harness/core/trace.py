@@ -26,6 +26,8 @@ class TraceError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         noise: The error in multiples of the rounding noise at the precision that the target delivers. More
             than ``BAND`` is no rounding. Null if the noise is not known, or no multiple of it is finite.
         exact: Whether every bit is equal.
+        allowed: Whether the rules of verdicts call it right although its noise is not known: a step of
+            quantization, or positions of values that tie.
         relative: ``norm(out - golden) / norm(golden)``; null where that is not finite.
         sqnr_db: ``-20 log10(relative)``; null where exact.
         cosine: The smallest cosine of a result with its golden; null where it is undefined.
@@ -37,6 +39,7 @@ class TraceError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     noise: float | None = None
     exact: bool = False
+    allowed: bool = False
     relative: float | None = None
     sqnr_db: float | None = None
     cosine: float | None = None
@@ -50,7 +53,7 @@ class TraceError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether rounding does not explain it."""
         if self.special or self.differs:
             return True
-        return self.noise > BAND if self.noise is not None else not self.exact
+        return self.noise > BAND if self.noise is not None else not (self.exact or self.allowed)
 
 
 class GoldenRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

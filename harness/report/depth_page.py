@@ -107,7 +107,7 @@ def _shown(trace: Trace) -> ShownTrace:
 def _rank(node: TracedNode | TracedPartition) -> tuple[bool, float, int]:
     made = node.made
     size = (
-        -1.0 if made is None else float("inf") if made.noise is None and not made.exact else made.noise or 0.0
+        -1.0 if made is None else float("inf") if made.noise is None and made.is_beyond else made.noise or 0.0
     )
     return not node.guilty, -size, node.number
 
@@ -162,4 +162,6 @@ def _figure(error: TraceError | None) -> str:
         return f"NaN or infinity: {error.special:,}"
     if error.exact:
         return "exact"
+    if error.noise is None and error.allowed:
+        return "allowed"
     return "?" if error.noise is None else brief(error.noise)

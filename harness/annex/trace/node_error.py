@@ -58,11 +58,15 @@ def error_of(
         for row in rows
     ]
     known = [noise for noise in noises if noise is not None]
+    unknown = [row for row, noise in zip(rows, noises, strict=True) if noise is None]
     relative = [_relative(row) for row in rows]
     largest = max(relative, default=math.inf)
     return TraceError(
         noise=max(known) if len(known) == len(rows) else None,
         exact=all(_is_exact(row) for row in rows),
+        allowed=bool(unknown)
+        and not any(row.mismatched for row in unknown)
+        and max(known, default=0.0) <= BAND,
         relative=largest if math.isfinite(largest) else None,
         sqnr_db=min((row.sqnr_db for row in rows if row.sqnr_db is not None), default=None),
         cosine=min((row.cosine for row in rows if row.cosine is not None), default=None),
