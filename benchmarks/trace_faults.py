@@ -99,7 +99,7 @@ def main(most: int, models: tuple[str, ...]) -> int:
                 if figures(own.record.outputs) == figures(healthy.record.outputs):
                     continue  # nothing of it reaches an output
                 began = time.monotonic()
-                result, _ = TraceStudy(lab, subject, f"crooked-{number}", (), lambda _: None).run()
+                result, *_ = TraceStudy(lab, subject, f"crooked-{number}", (), lambda _: None).run()
                 tried += 1
                 found[kind] = result.guilty == (node,)
                 named += found[kind]

@@ -26,6 +26,8 @@ class TraceError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         noise: The error in multiples of the rounding noise at the precision that the target delivers. More
             than ``BAND`` is no rounding. Null if the noise is not known, or no multiple of it is finite.
         exact: Whether every bit is equal.
+        allowed: Whether the rules of verdicts call it right although its noise is not known: a step of
+            quantization, or positions of values that tie.
         relative: ``norm(out - golden) / norm(golden)``; null where that is not finite.
         sqnr_db: ``-20 log10(relative)``; null where exact.
         cosine: The smallest cosine of a result with its golden; null where it is undefined.
@@ -37,6 +39,7 @@ class TraceError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     noise: float | None = None
     exact: bool = False
+    allowed: bool = False
     relative: float | None = None
     sqnr_db: float | None = None
     cosine: float | None = None
@@ -50,7 +53,7 @@ class TraceError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether rounding does not explain it."""
         if self.special or self.differs:
             return True
-        return self.noise > BAND if self.noise is not None else not self.exact
+        return self.noise > BAND if self.noise is not None else not (self.exact or self.allowed)
 
 
 class GoldenRange(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -119,6 +122,41 @@ class TracedNode(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
     problem: str = ""
 
 
+class TracedPartition(
+    msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, tag="partition", tag_field="kind"
+):
+    """A partition on one target: nodes that the EP compiles as one. Only what crosses its border is seen.
+
+    Attributes:
+        target: The target, as ``TracedTarget.target`` names it.
+        number: Its number, from 0, as ``TracedNode.partition`` has it. Sentences count from 1.
+        nodes: Number of its nodes that depend on an input.
+        first: Name of its first node in the model's order.
+        last: Name of its last one.
+        inherited: The largest error among the tensors that it reads, in multiples of their noise.
+        whole: The error of what leaves it, with inputs as the provider made them: inherited and made.
+        made: The same on golden inputs, where its nodes alone are the model and nothing inside is watched.
+        guilty: Whether rounding does not explain ``made``, and no node of it is wrong alone.
+        compiled: Whether the EP takes those nodes alone as one partition: ``same``; ``otherwise`` if as more
+            than one, or not all of them; ``unknown`` if the placement is not known, or nothing was tried.
+        disturbed: Number of its nodes that cannot be watched without a change of what is computed.
+        problem: Why ``made`` is missing; empty if it is not.
+    """
+
+    target: str
+    number: int
+    nodes: int
+    first: str
+    last: str
+    inherited: float | None = None
+    whole: TraceError | None = None
+    made: TraceError | None = None
+    guilty: bool = False
+    compiled: Literal["same", "otherwise", "unknown"] = "unknown"
+    disturbed: int = 0
+    problem: str = ""
+
+
 class TogetherGuilty(msgspec.Struct, frozen=True, kw_only=True):
     """Nodes that are each right alone and wrong together: a fused kernel, or a part of a partition.
 
@@ -126,11 +164,13 @@ class TogetherGuilty(msgspec.Struct, frozen=True, kw_only=True):
         nodes: Their names.
         op_types: Their operators.
         made: Their error together on golden inputs.
+        partition: Number of the partition that they are a part of; null if it is not known.
     """
 
     nodes: tuple[str, ...]
     op_types: tuple[str, ...]
     made: TraceError
+    partition: int | None = None
 
 
 class KeptFloat32(msgspec.Struct, frozen=True, kw_only=True):
@@ -169,7 +209,9 @@ class TracedTarget(
         sentence: The same in one sentence.
         guilty: Names of the nodes that make an error that rounding does not explain.
         shares: What these nodes have in common and others have not.
-        together: Nodes that are wrong only together.
+        together: Nodes that are wrong only together: the fewest that were found.
+        guilty_partitions: Numbers of the partitions that are wrong as compiled, while no node of them is
+            wrong alone.
         condition: For ``amplified``: by how much the node enlarges the relative error that it inherits.
         keep: The smallest set of nodes to keep in float32 that was found; null if none was searched for, or
             none restores the accuracy.
@@ -191,6 +233,7 @@ class TracedTarget(
     guilty: tuple[str, ...] = ()
     shares: tuple[str, ...] = ()
     together: TogetherGuilty | None = None
+    guilty_partitions: tuple[int, ...] = ()
     condition: float | None = None
     keep: KeptFloat32 | None = None
     partitions: int | None = None
@@ -220,31 +263,37 @@ class TracedModel(
 
 
 class Trace(msgspec.Struct, frozen=True, kw_only=True):
-    """The trace of one model: each target with its nodes, in the model's order."""
+    """The trace of one model: each target with its nodes, in the model's order; the partitions of all."""
 
     model: TracedModel
     targets: tuple[tuple[TracedTarget, tuple[TracedNode, ...]], ...]
+    partitions: tuple[TracedPartition, ...] = ()
+
+    def partitions_of(self, target: str) -> tuple[TracedPartition, ...]:
+        """Return the partitions of one target; none if they are not known."""
+        return tuple(one for one in self.partitions if one.target == target)
 
 
-TraceLine = TracedModel | TracedNode | TracedTarget
+TraceLine = TracedModel | TracedNode | TracedPartition | TracedTarget
 
 
 def encode_trace(trace: Trace) -> bytes:
-    """Return the lines of a trace: the model, then for each target its nodes and its result."""
+    """Return the lines of a trace: the model, then for each target its nodes, partitions and result."""
     lines: list[TraceLine] = [trace.model]
     for target, nodes in trace.targets:
-        lines += [*nodes, target]
+        lines += [*nodes, *trace.partitions_of(target.target), target]
     return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
 
 
 def decode_traces(content: bytes) -> tuple[Trace, ...]:
-    """Read ``trace.jsonl``, which may have several models; nodes of a target without a result are left out.
+    """Read ``trace.jsonl``, which may have several models; what a target without a result has is left out.
 
     Raises:
         ValueError: A line is no line of this schema, or the first one is not a model.
     """
     traces: list[Trace] = []
     nodes: list[TracedNode] = []
+    partitions: list[TracedPartition] = []
     for number, line in enumerate(BytesIO(content), start=1):
         if not line.strip():
             continue
@@ -258,16 +307,23 @@ def decode_traces(content: bytes) -> tuple[Trace, ...]:
                     f"line {number}: schema {read.schema}, but this version reads schema {_SCHEMA}"
                 )
             traces.append(Trace(model=read, targets=()))
-            nodes = []
+            nodes, partitions = [], []
         elif not traces:
             raise ValueError(f"line {number}: no model comes before it")
         elif isinstance(read, TracedNode):
             nodes.append(read)
+        elif isinstance(read, TracedPartition):
+            partitions.append(read)
         else:
-            own = tuple(one for one in nodes if one.target == read.target)
-            targets = (*traces[-1].targets, (read, own))
-            traces[-1] = Trace(model=traces[-1].model, targets=targets)
-            nodes = []
+            last, name = traces[-1], read.target
+            own = tuple(one for one in nodes if one.target == name)
+            parts = (one for one in partitions if one.target == name)
+            traces[-1] = Trace(
+                model=last.model,
+                targets=(*last.targets, (read, own)),
+                partitions=(*last.partitions, *parts),
+            )
+            nodes, partitions = [], []
     return tuple(traces)
 
 

@@ -1,16 +1,16 @@
 """The chart of a trace: error against depth, in multiples of rounding noise, with the band of noise."""
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
 from harness.core.errors import one_line
-from harness.core.trace import BAND, TracedNode, TracedTarget, TraceError
+from harness.core.trace import BAND, TracedNode, TracedPartition, TracedTarget, TraceError
 from harness.core.visible_text import visible
 from harness.report.chart import Tick
-from harness.report.figures import brief
+from harness.report.figures import brief, plural
 
 # Drawn as wide as it is on a narrow screen, so that its texts are legible there.
 DEPTH_WIDTH, _HEIGHT = 400, 270
@@ -40,8 +40,19 @@ class DepthDot(msgspec.Struct, frozen=True, kw_only=True):
     title: str
 
 
+class CompiledLine(msgspec.Struct, frozen=True, kw_only=True):
+    """What a partition makes as it is compiled, from its first depth to its last one."""
+
+    target: int
+    x: float
+    end: float
+    y: float
+    guilty: bool
+    title: str
+
+
 class DepthName(msgspec.Struct, frozen=True, kw_only=True):
-    """The name of a guilty node above the chart, and the place of its dot."""
+    """The name of a guilty node or partition above the chart, and the place of its dot."""
 
     x: float
     y: float
@@ -57,6 +68,7 @@ class Stripe(msgspec.Struct, frozen=True, kw_only=True):
     x: float
     width: float
     odd: bool
+    guilty: bool
     title: str
 
 
@@ -71,6 +83,7 @@ class DepthChart(msgspec.Struct, frozen=True, kw_only=True):
 
     lines: tuple[DepthLine, ...]
     dots: tuple[DepthDot, ...]
+    compiled: tuple[CompiledLine, ...]
     names: tuple[DepthName, ...]
     stripes: tuple[Stripe, ...]
     ticks: tuple[Tick, ...]
@@ -85,14 +98,20 @@ class DepthChart(msgspec.Struct, frozen=True, kw_only=True):
     floor: float = _HEIGHT - _BOTTOM
 
 
-def depth_chart(targets: Sequence[tuple[TracedTarget, Sequence[TracedNode]]]) -> DepthChart | None:
+def depth_chart(
+    targets: Sequence[tuple[TracedTarget, Sequence[TracedNode]]], partitions: Sequence[TracedPartition] = ()
+) -> DepthChart | None:
     """Draw the largest error of each depth for each target; None if nothing was measured."""
     every = [node for _, nodes in targets for node in nodes]
-    heights = [size for node in every for one in (node.whole, node.made) if (size := _size(one)) is not None]
+    measured: list[TracedNode | TracedPartition] = [*every, *partitions]
+    heights = [
+        size for node in measured for one in (node.whole, node.made) if (size := _size(one)) is not None
+    ]
     if not heights:
         return None
     scale = _Scale(max(node.depth for node in every), heights)
     lines, dots = [], []
+    compiled = tuple(_compiled(targets, partitions, scale))
     for number, (_, nodes) in enumerate(targets):
         for kind in ("whole", "made"):
             path = _path(nodes, kind, scale)
@@ -106,8 +125,9 @@ def depth_chart(targets: Sequence[tuple[TracedTarget, Sequence[TracedNode]]]) ->
     return DepthChart(
         lines=tuple(lines),
         dots=tuple(dots),
-        names=tuple(_names(targets, scale)),
-        stripes=tuple(_stripes(targets[0][1], scale)),
+        compiled=compiled,
+        names=tuple(_names(targets, compiled, scale)),
+        stripes=tuple(_stripes(targets[0], partitions, scale)),
         ticks=tuple(Tick(y=scale.y(value), text=_power(value)) for value in scale.decades()),
         ends=((scale.x(0), "0"), (scale.x(scale.deepest), str(scale.deepest))),
         band=scale.y(BAND),
@@ -150,35 +170,79 @@ def _path(nodes: Sequence[TracedNode], kind: str, scale: _Scale) -> str:
 
 
 def _names(
-    targets: Sequence[tuple[TracedTarget, Sequence[TracedNode]]], scale: _Scale
-) -> Iterable[DepthName]:
-    """Yield the names of the guilty nodes with the largest errors, a line for each above the chart."""
+    targets: Sequence[tuple[TracedTarget, Sequence[TracedNode]]],
+    compiled: Sequence[CompiledLine],
+    scale: _Scale,
+) -> Iterator[DepthName]:
+    """Yield the names of what makes the largest errors, a line for each above the chart."""
     guilty = [node for _, nodes in targets for node in nodes if node.guilty and _size(node.made) is not None]
-    guilty.sort(key=lambda node: _size(node.made) or 0.0, reverse=True)
-    for row, node in enumerate(guilty[:_NAMED]):
-        x = scale.x(node.depth)
+    marks = [(scale.x(node.depth), scale.y(_size(node.made) or 0.0), _name(node)) for node in guilty]
+    marks += [((one.x + one.end) / 2, one.y, one.title.partition(":")[0]) for one in compiled if one.guilty]
+    marks.sort(key=lambda mark: mark[1])  # the vertical axis of a picture points downwards
+    for row, (x, y, text) in enumerate(marks[:_NAMED]):
         end = x > DEPTH_WIDTH / 2
         yield DepthName(
             x=round(x - 4 if end else x + 4, 1),
             y=round(_LINE_PX * (row + 1) - 2, 1),
-            text=_name(node),
+            text=text,
             end=end,
-            dot_x=x,
-            dot_y=scale.y(_size(node.made) or 0.0),
+            dot_x=round(x, 1),
+            dot_y=y,
         )
 
 
-def _stripes(nodes: Sequence[TracedNode], scale: _Scale) -> Iterable[Stripe]:
-    known = sorted(
-        (node for node in nodes if node.partition is not None), key=lambda node: node.partition or 0
-    )
+def _compiled(
+    targets: Sequence[tuple[TracedTarget, Sequence[TracedNode]]],
+    partitions: Sequence[TracedPartition],
+    scale: _Scale,
+) -> Iterator[CompiledLine]:
+    for number, (target, nodes) in enumerate(targets):
+        spans = _spans(nodes, scale)
+        for one in partitions:
+            size = _size(one.made)
+            if one.target == target.target and one.nodes > 1 and size is not None and one.number in spans:
+                x, end = spans[one.number]
+                title = f"partition {one.number + 1}, {plural(one.nodes, 'node')}: makes {_words(one.made)}"
+                yield CompiledLine(
+                    target=number,
+                    x=x,
+                    end=end,
+                    y=scale.y(size),
+                    guilty=one.guilty,
+                    title=f"{title} as compiled",
+                )
+
+
+def _stripes(
+    target: tuple[TracedTarget, Sequence[TracedNode]], partitions: Sequence[TracedPartition], scale: _Scale
+) -> Iterator[Stripe]:
+    result, nodes = target
+    sizes = Counter(node.partition for node in nodes)
+    guilty = {one.number for one in partitions if one.target == result.target and one.guilty}
+    for number, (start, end) in _spans(nodes, scale).items():
+        yield Stripe(
+            x=start,
+            width=round(end - start, 1),
+            odd=bool(number % 2),
+            guilty=number in guilty,
+            title=f"partition {number + 1}: {plural(sizes[number], 'node')}",
+        )
+
+
+def _spans(nodes: Sequence[TracedNode], scale: _Scale) -> dict[int, tuple[float, float]]:
+    """Return for each partition where its depths begin and end."""
+    depths: dict[int, list[int]] = {}
+    for node in nodes:
+        if node.partition is not None:
+            depths.setdefault(node.partition, []).append(node.depth)
     half = (scale.x(1) - scale.x(0)) / 2
-    for number, group in groupby(known, key=lambda node: node.partition):
-        depths = [node.depth for node in group]
-        start, end = scale.x(min(depths)) - half, scale.x(max(depths)) + half
-        start, end = max(start, _LEFT), min(end, DEPTH_WIDTH - _RIGHT)
-        title = f"partition {number}: {len(depths)} nodes"
-        yield Stripe(x=round(start, 1), width=round(end - start, 1), odd=bool((number or 0) % 2), title=title)
+    return {
+        number: (
+            round(max(scale.x(min(own)) - half, _LEFT), 1),
+            round(min(scale.x(max(own)) + half, DEPTH_WIDTH - _RIGHT), 1),
+        )
+        for number, own in sorted(depths.items())
+    }
 
 
 def _size(error: TraceError | None) -> float | None:

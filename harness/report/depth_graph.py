@@ -118,7 +118,7 @@ def _level(node: TracedNode) -> int:
     if made is None:
         return 0
     if made.noise is None or made.special or made.differs:
-        return 0 if made.exact and not (made.special or made.differs) else len(_LEVELS)
+        return len(_LEVELS) if made.is_beyond else 0
     return sum(made.noise > level for level in _LEVELS)
 
 
@@ -127,6 +127,8 @@ def _made(error: TraceError | None) -> str:
         return "not measured"
     if error.exact:
         return "exact"
+    if error.noise is None and error.allowed:
+        return "an error that verdicts allow"
     return "no multiple of noise" if error.noise is None else f"makes {brief(error.noise)} times the noise"
 
 

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.trace import Trace, TracedModel, TracedNode, TracedTarget, TraceError
+from harness.core.trace import Trace, TracedModel, TracedNode, TracedPartition, TracedTarget, TraceError
 from harness.report.depth_chart import DepthChart, depth_chart
 from harness.report.depth_graph import DepthGraph, depth_graph
-from harness.report.figures import brief
+from harness.report.figures import brief, plural
 from harness.report.page import Pages, write_pages
 from harness.report.view import Report
 
@@ -29,14 +29,26 @@ class DepthRow(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
+class PartitionRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One partition of more than one node in the table: the largest errors first."""
+
+    partition: TracedPartition
+    number: int
+    made: str
+    whole: str
+    inherited: str
+    notes: tuple[str, ...]
+
+
 class ShownTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """One target: its result, its graph and its nodes."""
+    """One target: its result, its graph, its nodes and its partitions."""
 
     result: TracedTarget
     number: int
     graph: DepthGraph
     rows: tuple[DepthRow, ...]
     left_out: int
+    partitions: tuple[PartitionRow, ...]
 
 
 class ShownTrace(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,7 +85,7 @@ def write_depth_page(traces: Sequence[Trace], out: Path) -> Path:
 def _shown(trace: Trace) -> ShownTrace:
     return ShownTrace(
         model=trace.model,
-        chart=depth_chart(trace.targets),
+        chart=depth_chart(trace.targets, trace.partitions),
         targets=tuple(
             ShownTarget(
                 result=target,
@@ -81,18 +93,39 @@ def _shown(trace: Trace) -> ShownTrace:
                 graph=depth_graph(nodes),
                 rows=tuple(map(_row, sorted(nodes, key=_rank)[:_ROWS])),
                 left_out=max(0, len(nodes) - _ROWS),
+                partitions=tuple(
+                    _partition(one)
+                    for one in sorted(trace.partitions_of(target.target), key=_rank)[:_ROWS]
+                    if one.nodes > 1
+                ),
             )
             for number, (target, nodes) in enumerate(trace.targets)
         ),
     )
 
 
-def _rank(node: TracedNode) -> tuple[bool, float, int]:
+def _rank(node: TracedNode | TracedPartition) -> tuple[bool, float, int]:
     made = node.made
     size = (
-        -1.0 if made is None else float("inf") if made.noise is None and not made.exact else made.noise or 0.0
+        -1.0 if made is None else float("inf") if made.noise is None and made.is_beyond else made.noise or 0.0
     )
     return not node.guilty, -size, node.number
+
+
+def _partition(one: TracedPartition) -> PartitionRow:
+    notes = [one.problem] if one.problem else []
+    if one.compiled == "otherwise" and not one.problem:
+        notes.append("alone, the provider takes these nodes otherwise than in the model")
+    if one.disturbed:
+        notes.append(f"{plural(one.disturbed, 'node')} cannot be watched without a change")
+    return PartitionRow(
+        partition=one,
+        number=one.number + 1,
+        made=_figure(one.made),
+        whole=_figure(one.whole),
+        inherited=brief(one.inherited),
+        notes=tuple(notes),
+    )
 
 
 def _row(node: TracedNode) -> DepthRow:
@@ -129,4 +162,6 @@ def _figure(error: TraceError | None) -> str:
         return f"NaN or infinity: {error.special:,}"
     if error.exact:
         return "exact"
+    if error.noise is None and error.allowed:
+        return "allowed"
     return "?" if error.noise is None else brief(error.noise)

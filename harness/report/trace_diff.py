@@ -1,6 +1,6 @@
 """Two traces of a model: which nodes became guilty, or are it no longer, and what the targets deliver."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,6 +11,7 @@ from harness.core.trace import (
     TRACE_FILE,
     Trace,
     TracedNode,
+    TracedPartition,
     TracedTarget,
     TraceError,
     TraceFinding,
@@ -32,6 +33,16 @@ class NodeChange(msgspec.Struct, frozen=True, kw_only=True):
     after: TraceError | None
 
 
+class PartitionChange(msgspec.Struct, frozen=True, kw_only=True):
+    """A partition that is wrong as compiled in one trace; an error is null where the other one lacks it."""
+
+    first: str
+    last: str
+    nodes: int
+    before: TraceError | None
+    after: TraceError | None
+
+
 class TargetChange(msgspec.Struct, frozen=True, kw_only=True):
     """One target in both traces.
 
@@ -39,6 +50,8 @@ class TargetChange(msgspec.Struct, frozen=True, kw_only=True):
         before: Its name, finding, precision and sentence in the old trace; likewise ``after``.
         guilty_now: Nodes that make more than rounding only in the new one.
         mended: Those that do only in the old one.
+        partitions_now: Partitions that are wrong as compiled only in the new one.
+        partitions_mended: Those that are only in the old one.
         new_nodes: Number of nodes that only the new trace has.
         gone_nodes: Number of those that only the old one has.
     """
@@ -47,6 +60,8 @@ class TargetChange(msgspec.Struct, frozen=True, kw_only=True):
     after: "TargetOutcome"
     guilty_now: tuple[NodeChange, ...]
     mended: tuple[NodeChange, ...]
+    partitions_now: tuple[PartitionChange, ...]
+    partitions_mended: tuple[PartitionChange, ...]
     new_nodes: int
     gone_nodes: int
 
@@ -107,7 +122,14 @@ def compare_traces(old: Path, new: Path) -> TraceDiff:
         new=str(new),
         model=before.model.model,
         same_inputs=before.model.digest == after.model.digest,
-        targets=tuple(_target(sides[0][name], sides[1][name]) for name in both),
+        targets=tuple(
+            _target(
+                sides[0][name],
+                sides[1][name],
+                (before.partitions_of(name), after.partitions_of(sides[1][name][0].target)),
+            )
+            for name in both
+        ),
         only_old=tuple(name for name in sides[0] if name not in sides[1]),
         only_new=tuple(name for name in sides[1] if name not in sides[0]),
     )
@@ -126,6 +148,11 @@ def trace_diff_lines(diff: TraceDiff) -> Iterator[str]:
             yield visible(f"    {side:<7} onnxruntime {outcome.onnxruntime or 'unknown'}: {outcome.sentence}")
         yield from _nodes("guilty now", one.guilty_now)
         yield from _nodes("no longer guilty", one.mended)
+        for title, partitions in (("now", one.partitions_now), ("no longer", one.partitions_mended)):
+            for part in partitions:
+                what = f"{part.nodes} nodes from {part.first} to {part.last}"
+                figures = f"{_figure(part.before)} -> {_figure(part.after)}"
+                yield visible(f"    {title} wrong as compiled: {what}: {figures}")
         if one.new_nodes or one.gone_nodes:
             yield f"    {one.new_nodes} nodes are new, {one.gone_nodes} are gone"
     for side, names in (("old", diff.only_old), ("new", diff.only_new)):
@@ -164,7 +191,9 @@ def _read(path: Path) -> Trace:
 
 
 def _target(
-    old: tuple[TracedTarget, tuple[TracedNode, ...]], new: tuple[TracedTarget, tuple[TracedNode, ...]]
+    old: tuple[TracedTarget, tuple[TracedNode, ...]],
+    new: tuple[TracedTarget, tuple[TracedNode, ...]],
+    partitions: tuple[tuple[TracedPartition, ...], tuple[TracedPartition, ...]],
 ) -> TargetChange:
     before, after = ({node.node: node for node in nodes} for _, nodes in (old, new))
     changes = {
@@ -172,14 +201,34 @@ def _target(
         for name, node in before.items()
         if name in after and node.guilty != after[name].guilty
     }
+    now, mended = _partitions(*partitions)
     return TargetChange(
         before=_outcome(old[0]),
         after=_outcome(new[0]),
         guilty_now=tuple(one for name, one in changes.items() if after[name].guilty),
         mended=tuple(one for name, one in changes.items() if before[name].guilty),
+        partitions_now=now,
+        partitions_mended=mended,
         new_nodes=len(after.keys() - before.keys()),
         gone_nodes=len(before.keys() - after.keys()),
     )
+
+
+def _partitions(
+    old: Sequence[TracedPartition], new: Sequence[TracedPartition]
+) -> tuple[tuple[PartitionChange, ...], tuple[PartitionChange, ...]]:
+    """Return the partitions that are guilty only in the new trace, and those only in the old one."""
+    before, after = ({(one.first, one.last, one.nodes): one for one in side} for side in (old, new))
+    found: tuple[list[PartitionChange], list[PartitionChange]] = [], []
+    for key in dict.fromkeys([*before, *after]):
+        pair = before.get(key), after.get(key)
+        was, is_now = (one is not None and one.guilty for one in pair)
+        if was != is_now:
+            errors = [None if one is None else one.made for one in pair]
+            first, last, nodes = key
+            change = PartitionChange(first=first, last=last, nodes=nodes, before=errors[0], after=errors[1])
+            found[was].append(change)
+    return tuple(found[0]), tuple(found[1])
 
 
 def _outcome(target: TracedTarget) -> TargetOutcome:

@@ -7,6 +7,7 @@ from harness.core.trace import (
     Trace,
     TracedModel,
     TracedNode,
+    TracedPartition,
     TracedTarget,
     TraceError,
     decode_traces,
@@ -15,18 +16,23 @@ from harness.core.trace import (
 
 MODEL = TracedModel(model="zoo/m", digest="d", nodes=2, inputs="generated")
 NODE = TracedNode(target="t", number=0, depth=0, node="a", op_type="Add", made=TraceError(noise=1.5))
+PART = TracedPartition(target="t", number=0, nodes=2, first="a", last="b", made=TraceError(noise=1.5))
 END = TracedTarget(target="t", provider="P", sentence="None.", finding="none")
 
 
 def test_several_models_in_one_file() -> None:
-    one = Trace(model=MODEL, targets=((END, (NODE,)),))
+    one = Trace(model=MODEL, targets=((END, (NODE,)),), partitions=(PART,))
     assert decode_traces(encode_trace(one) + b"\n" + encode_trace(one)) == (one, one)
 
 
 def test_nodes_of_an_unfinished_target_are_left_out() -> None:
     whole = encode_trace(Trace(model=MODEL, targets=((END, (NODE,)),)))
     lines = whole.splitlines(keepends=True)
-    (read,) = decode_traces(b"".join([*lines, lines[1]]))
+    (other,) = encode_trace(Trace(model=MODEL, targets=((END, ()),), partitions=(PART,))).splitlines(
+        keepends=True
+    )[1:2]
+    (read,) = decode_traces(b"".join([*lines, lines[1], other]))
+    assert read.partitions == ()
     assert read.targets == ((END, (NODE,)),)
 
 

@@ -4,7 +4,15 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.trace import Trace, TracedModel, TracedNode, TracedTarget, TraceError, encode_trace
+from harness.core.trace import (
+    Trace,
+    TracedModel,
+    TracedNode,
+    TracedPartition,
+    TracedTarget,
+    TraceError,
+    encode_trace,
+)
 from harness.report.depth_chart import depth_chart
 from harness.report.depth_graph import depth_graph
 from harness.report.merge import merge
@@ -39,7 +47,18 @@ def trace() -> Trace:
         return TracedTarget(target=name, provider="P", sentence=f"Made at {EVIL}.", finding="made")
 
     model = TracedModel(model=EVIL, digest="", nodes=6, inputs="generated")
-    return Trace(model=model, targets=((target("one"), nodes("one", 3)), (target("two"), nodes("two"))))
+    partitions = (
+        part("one", 0, made=TraceError(noise=0.5)),
+        part("one", 1, made=TraceError(noise=2e3), guilty=True, compiled="otherwise"),
+        part("two", 0, problem="as one model: error"),
+    )
+    targets = ((target("one"), nodes("one", 3)), (target("two"), nodes("two")))
+    return Trace(model=model, targets=targets, partitions=partitions)
+
+
+def part(target: str, number: int, **fields: object) -> TracedPartition:
+    usual = TracedPartition(target=target, number=number, nodes=3, first=f"{EVIL}0", last=f"{EVIL}2")
+    return msgspec.structs.replace(usual, **fields)
 
 
 def test_the_chart_has_both_lines_of_both_targets_the_band_and_the_guilty_node() -> None:
@@ -55,6 +74,19 @@ def test_the_chart_has_both_lines_of_both_targets_the_band_and_the_guilty_node()
     assert chart.top <= dot.y < chart.band < chart.floor
     assert len(chart.names) == 1
     assert [one.odd for one in chart.stripes] == [False, True]
+
+
+def test_the_chart_has_what_each_partition_makes_and_names_the_guilty_one() -> None:
+    chart = depth_chart(trace().targets, trace().partitions)
+    assert chart is not None
+    right, wrong = chart.compiled  # the third has no error
+    assert [right.guilty, wrong.guilty] == [one.guilty for one in chart.stripes] == [False, True]
+    assert wrong.y < chart.band < right.y
+    assert [(line.x, line.end) for line in chart.compiled] == [
+        (stripe.x, round(stripe.x + stripe.width, 1)) for stripe in chart.stripes
+    ]
+    assert chart.names[1].text == "partition 2, 3 nodes"
+    assert wrong.title == "partition 2, 3 nodes: makes 2e+03 times the noise as compiled"
 
 
 def test_the_line_of_a_deep_model_goes_to_its_end() -> None:
@@ -96,6 +128,9 @@ def test_the_report_of_a_traced_run_has_the_page(tmp_path: Path) -> None:
     assert "<script>alert" not in page
     assert 'class="graph made-graph"' in page
     assert "The inputs are generated" in page
+    assert 'class="part odd wrong"' in page
+    assert "alone, the provider takes these nodes otherwise than in the model" in page
+    assert "as one model: error" in page
     (run / "trace" / "trace.jsonl").write_bytes(b"{}\n")
     data = read_run(run)
     assert data.traces == ()

@@ -7,16 +7,30 @@ import pytest
 
 from harness.cli.main import main
 from harness.core.errors import UsageError
-from harness.core.trace import Trace, TracedModel, TracedNode, TracedTarget, TraceError, encode_trace
+from harness.core.trace import (
+    Trace,
+    TracedModel,
+    TracedNode,
+    TracedPartition,
+    TracedTarget,
+    TraceError,
+    encode_trace,
+)
 from harness.report.trace_diff import compare_traces, trace_diff_lines
 
 ROUNDING, WRONG = TraceError(noise=0.8, relative=1e-7), TraceError(noise=5000.0, relative=0.002)
 
 
 def write(
-    path: Path, guilty: tuple[str, ...], *, target: str = "npu", model: str = "zoo/m", digest: str = "1"
+    path: Path,
+    guilty: tuple[str, ...],
+    *,
+    target: str = "npu",
+    model: str = "zoo/m",
+    digest: str = "1",
+    wrong: bool = False,
 ) -> Path:
-    """A trace of three nodes."""
+    """A trace of three nodes, in one partition that may be wrong as compiled."""
     nodes = tuple(
         TracedNode(
             target=target,
@@ -33,7 +47,16 @@ def write(
     end = TracedTarget(target=target, provider="P", sentence=sentence, finding="made" if guilty else "none")
     known = TracedModel(model=model, digest=digest, nodes=3, inputs="generated")
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(encode_trace(Trace(model=known, targets=((end, nodes),))))
+    part = TracedPartition(
+        target=target,
+        number=0,
+        nodes=3,
+        first="a",
+        last="c",
+        made=WRONG if wrong else ROUNDING,
+        guilty=wrong,
+    )
+    path.write_bytes(encode_trace(Trace(model=known, targets=((end, nodes),), partitions=(part,))))
     return path
 
 
@@ -50,6 +73,16 @@ def test_nodes_become_guilty_and_are_mended(tmp_path: Path, capsys: pytest.Captu
     assert main(["diff", str(old), str(new), "--json"]) == 0
     (target,) = json.loads(capsys.readouterr().out)["targets"]
     assert [one["node"] for one in target["guilty_now"]] == ["b"]
+
+
+def test_a_partition_becomes_wrong_as_compiled(tmp_path: Path) -> None:
+    old = write(tmp_path / "old" / "trace.jsonl", ())
+    new = write(tmp_path / "new" / "trace.jsonl", (), wrong=True, target="other")
+    words = "now wrong as compiled: 3 nodes from a to c: 0.8 times its noise -> 5e+03 times its noise"
+    assert words in "\n".join(trace_diff_lines(compare_traces(old, new)))
+    mended = compare_traces(new, old).targets[0]
+    assert mended.partitions_now == ()
+    assert [one.first for one in mended.partitions_mended] == ["a"]
 
 
 def test_equal_traces_have_no_changes(tmp_path: Path) -> None:

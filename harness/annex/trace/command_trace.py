@@ -15,7 +15,15 @@ from harness.annex.triage.lab import Lab
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import ProviderRequest, wanted_matrix
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError
-from harness.core.trace import TRACE_FILE, TRACE_FOLDER, KeptFloat32, Trace, TracedModel, encode_trace
+from harness.core.trace import (
+    TRACE_FILE,
+    TRACE_FOLDER,
+    KeptFloat32,
+    Trace,
+    TracedModel,
+    TracedPartition,
+    encode_trace,
+)
 from harness.core.visible_text import visible
 from harness.core.writing import write_aside, writing
 from harness.engine.prepare import open_suites
@@ -129,20 +137,21 @@ def _traced(wanted: list[ToTrace], out: Path, request: TraceRequest) -> Trace:
         if not request.resume:
             shutil.rmtree(work, ignore_errors=True)
         work.mkdir(parents=True, exist_ok=True)
-    found = []
+    found, partitions = [], list[TracedPartition]()
     with Lab(tuple(targets.values()), work, notify, TRACE_NEEDS) as lab:
         for one in wanted:
             notify(f"trace    {visible(one.model)} on {visible(one.target.name)}")
             study = TraceStudy(lab, one.subject, one.target.name, one.axes, notify)
-            result, nodes = study.run()
+            result, nodes, parts = study.run()
             if request.advise and dict(one.axes).get("precision") in KEEPS:
                 result = study.keep(result, nodes)
             found.append((result, nodes))
+            partitions += parts
             notify(f"{found[-1][0].target}: {found[-1][0].sessions} sessions, {found[-1][0].seconds:.0f} s")
     model = TracedModel(
         model=first.model, digest=first.subject.digest, nodes=len(study.net.nodes), inputs=first.inputs
     )
-    return Trace(model=model, targets=tuple(found))
+    return Trace(model=model, targets=tuple(found), partitions=tuple(partitions))
 
 
 def _lines(found: TraceOutcome) -> Iterator[str]:

@@ -58,11 +58,15 @@ def error_of(
         for row in rows
     ]
     known = [noise for noise in noises if noise is not None]
+    unknown = [row for row, noise in zip(rows, noises, strict=True) if noise is None]
     relative = [_relative(row) for row in rows]
     largest = max(relative, default=math.inf)
     return TraceError(
         noise=max(known) if len(known) == len(rows) else None,
         exact=all(_is_exact(row) for row in rows),
+        allowed=bool(unknown)
+        and not any(row.mismatched for row in unknown)
+        and max(known, default=0.0) <= BAND,
         relative=largest if math.isfinite(largest) else None,
         sqnr_db=min((row.sqnr_db for row in rows if row.sqnr_db is not None), default=None),
         cosine=min((row.cosine for row in rows if row.cosine is not None), default=None),
@@ -79,16 +83,23 @@ def _multiple(row: OutputMetrics, delivers: str) -> float | None:
     Where the record has no noise of the delivered precision, that of a finer one is scaled: noise is
     proportional to the unit roundoff. At a precision coarser than the type of the result, inputs and results
     of any operator are rounded, even of one that only copies: noise is then at least that of one rounding.
+    Where a document of the EP allows a larger error, as WGSL does, that is the noise.
     """
     if _is_exact(row):
         return 0.0
     if row.noise is None:
         return _of_last_places(row, delivers)
-    noise = next((one for one in row.noises if one.precision == delivers), row.noise)
-    multiple = BAND * beyond(noise, DEFAULT_LIMITS, row.elements)
-    if not math.isfinite(multiple):
-        return None
-    return multiple * _own_share(row, noise, delivers)
+    rounding = [one for one in row.noises if not one.document] or [row.noise]
+    noise = next((one for one in rounding if one.precision == delivers), rounding[0])
+    documented = [one for one in row.noises if one.document]
+    multiples = [_of_limit(noise, row) * _own_share(row, noise, delivers)]
+    multiples += [_of_limit(one, row) for one in documented]
+    least = min(multiples)
+    return least if math.isfinite(least) else None
+
+
+def _of_limit(noise: Noise, row: OutputMetrics) -> float:
+    return BAND * beyond(noise, DEFAULT_LIMITS, row.elements)
 
 
 def _of_last_places(row: OutputMetrics, delivers: str) -> float | None:

@@ -62,15 +62,22 @@ class NodeRows(msgspec.Struct, kw_only=True, eq=False, dict=True):
         return self.net.makers()
 
     @functools.cached_property
+    def computed(self) -> tuple[int, ...]:
+        """Return the numbers of the nodes that depend on an input."""
+        constants = self.known.constants
+        return tuple(n for n, node in enumerate(self.net.nodes) if not set(node.made) <= constants)
+
+    @functools.cached_property
     def partitions(self) -> dict[int, int]:
         """Return the partition of each node, as far as it is known."""
-        constants = self.known.constants
-        numbers = [number for number, node in enumerate(self.net.nodes) if not set(node.made) <= constants]
-        return partitions_of(self.net, numbers, self.own.placement)
+        return partitions_of(self.net, self.computed, self.own.placement)
 
     def end(self) -> TraceError | None:
         """Return the error of the model's own outputs; None if it has none."""
-        rows = self.own.outputs
+        return self.error(self.own.outputs)
+
+    def error(self, rows: Sequence[OutputMetrics]) -> TraceError | None:
+        """Return the error of some tensors together; None if there are none."""
         return error_of(rows, self.delivers, self._steps(row.name for row in rows)) if rows else None
 
     def of(self, numbers: Sequence[int], found: Measured) -> Iterator[TracedNode]:

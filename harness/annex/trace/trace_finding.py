@@ -8,7 +8,15 @@ import msgspec
 from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.tolerance import UNIT_ROUNDOFF
-from harness.core.trace import BAND, TogetherGuilty, TracedNode, TracedTarget, TraceError, TraceFinding
+from harness.core.trace import (
+    BAND,
+    TogetherGuilty,
+    TracedNode,
+    TracedPartition,
+    TracedTarget,
+    TraceError,
+    TraceFinding,
+)
 from harness.core.verdict import Family
 
 _COUNTED = 1e6
@@ -35,12 +43,18 @@ _ROUNDED = {name: unit / 16 for name, unit in {**UNIT_ROUNDOFF, "int8": 2.0**-8}
 
 
 class Traced(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured: the record of the model as it is, the error of its outputs, and its nodes."""
+    """What was measured: the record of the model as it is, its error, its nodes and its partitions.
+
+    Attributes:
+        end: The error of the model's own outputs; null if it has none.
+        delivers: The precision whose noise errors are told in.
+    """
 
     own: Record
     end: TraceError | None
     delivers: str
     nodes: tuple[TracedNode, ...]
+    partitions: tuple[TracedPartition, ...] = ()
 
     @property
     def guilty(self) -> tuple[TracedNode, ...]:
@@ -69,6 +83,7 @@ def found_of(traced: Traced, together: TogetherGuilty | None) -> TracedTarget:
         guilty=tuple(one.node for one in guilty),
         shares=tuple(common_traits(guilty, traced.nodes)),
         together=together,
+        guilty_partitions=tuple(one.number for one in traced.partitions if one.guilty),
     )
     finding, sentence, condition = _finding(traced, bare.shares, together)
     return msgspec.structs.replace(bare, finding=finding, sentence=sentence, condition=condition)
@@ -84,7 +99,7 @@ def _finding(
         if all(_out_of_range(one) or _coarse_operand(traced, one) for one in traced.guilty):
             return "range", _range_sentence(traced), None
         return "made", _made_sentence(traced, shares), None
-    if together is not None:
+    if together is not None or any(one.guilty for one in traced.partitions):
         return "together", _together_sentence(together, traced), None
     if traced.end is not None and traced.end.is_beyond:
         return "unknown", _unknown_sentence(traced), None
@@ -194,15 +209,37 @@ def _range_sentence(traced: Traced) -> str:
     return f"Inherited from a range: at {_name(first)} {what}{more}. {_end_words(traced)}"
 
 
-def _together_sentence(together: TogetherGuilty, traced: Traced) -> str:
-    operators = ", ".join(dict.fromkeys(together.op_types))
-    names = ", ".join(one_line(name, 60) for name in together.nodes[-_NAMED:])
-    count = len(together.nodes)
-    error = _error_words(together.made, traced.delivers)
-    return (
-        f"Made by {count} nodes together ({operators}; up to {names}), each of which is right alone: "
-        f"{error}. {_end_words(traced)}"
-    )
+def _together_sentence(together: TogetherGuilty | None, traced: Traced) -> str:
+    """Tell the fewest nodes that were found; without them, a partition of which only the whole is wrong."""
+    guilty = sorted((one for one in traced.partitions if one.guilty), key=lambda one: -_size(one.made))
+    parts: list[str] = []
+    if together is not None:
+        operators = ", ".join(dict.fromkeys(together.op_types))
+        names = ", ".join(one_line(name, 60) for name in together.nodes[-_NAMED:])
+        error = _error_words(together.made, traced.delivers)
+        parts.append(
+            f"Made by {len(together.nodes)} nodes together ({operators}; up to {names}), each of which is "
+            f"right alone: {error}."
+        )
+        home = [one for one in traced.partitions if one.number == together.partition]
+        parts += [f"The provider compiles them in {_partition_words(one, traced)}." for one in home]
+    else:
+        where, error = _partition_words(guilty[0], traced), _error_words(guilty[0].made, traced.delivers)
+        parts.append(f"Made by {where}: right alone node by node, wrong as compiled, with {error}.")
+    if len(guilty) > 1:
+        parts.append(f"Partitions that are wrong as compiled: {len(guilty)} of {len(traced.partitions)}.")
+    if traced.end is not None and not traced.end.is_beyond:
+        parts.append("It does not reach the outputs.")
+    return " ".join([*parts, _end_words(traced)])
+
+
+def _partition_words(one: TracedPartition, traced: Traced) -> str:
+    first, last = one_line(one.first, 60), one_line(one.last, 60)
+    otherwise = ""
+    if one.compiled == "otherwise":
+        otherwise = ", which the provider takes otherwise when they are alone"
+    count = len(traced.partitions)
+    return f"partition {one.number + 1} of {count}, {one.nodes} nodes from {first} to {last}{otherwise}"
 
 
 def _amplified_sentence(traced: Traced, node: TracedNode, condition: float) -> str:

@@ -1,12 +1,14 @@
-"""The study of one model on one target: sessions in which inner tensors are outputs, and single nodes.
+"""The study of one model on one target: sessions in which inner tensors are outputs, and parts of the model.
 
-Two kinds of trials give all figures, and each is judged like a cell of a run:
+Three kinds of trials give all figures, and each is judged like a cell of a run:
 
 * The model with some of its inner tensors as further outputs gives what the provider made of its own inputs.
 * Nodes side by side on golden inputs give what each of them makes alone.
+* A partition on golden inputs gives what its nodes make as the EP compiles them.
 
 Watching may change what an EP fuses, so the model's own outputs are compared with those of the model as it
-is. If all inner tensors at once change them, they are watched in slices, which leave the other fusions.
+is. If all inner tensors at once change them, those between partitions are watched first, which are there
+anyhow, and the others in slices, which leave the other fusions.
 """
 
 import math
@@ -17,11 +19,14 @@ from typing import TypeVar
 import msgspec
 
 from harness.annex.trace.keep_float32 import keep_advice
-from harness.annex.trace.node_error import OF_INT8, delivered_by_most, error_of
+from harness.annex.trace.node_error import OF_INT8, delivered_by_most
 from harness.annex.trace.node_rows import Measured, NodeRows
 from harness.annex.trace.nodes_apart import nodes_apart, read_results
+from harness.annex.trace.partition_rows import Compiled, border_of, compiled_partitions, members
+from harness.annex.trace.partitions import partitions_of
+from harness.annex.trace.segments import Segments
 from harness.annex.trace.trace_finding import Traced, found_of
-from harness.annex.triage.cut import cut, needed
+from harness.annex.triage.cut import needed
 from harness.annex.triage.lab import CellAxes, Lab, Trial
 from harness.annex.triage.net import Net, load
 from harness.annex.triage.net_tensors import NetTensors
@@ -31,7 +36,7 @@ from harness.core.missing import Need
 from harness.core.output_metrics import OutputMetrics
 from harness.core.precision import IN_MODEL
 from harness.core.record import Record
-from harness.core.trace import TogetherGuilty, TracedNode, TracedTarget
+from harness.core.trace import TogetherGuilty, TracedNode, TracedPartition, TracedTarget
 from harness.core.value import value_bytes
 from harness.core.verdict import Family
 from harness.corpus.origins import RANDOM_OPERATORS
@@ -44,9 +49,6 @@ _MOST_HELD = 64 << 20
 
 SLICES = 16
 """Slices in which the inner tensors are watched if as many as fit into a trial change what is computed."""
-
-_TOGETHER = 64
-"""Largest number of nodes that are tried together where each is right alone."""
 
 TRACE_NEEDS = frozenset({Need.NOISE, Need.WIDER})
 """Questions about a trial: those that give its error in multiples of the noise."""
@@ -84,8 +86,8 @@ class TraceStudy:
         found = keep_advice(self.net, nodes, result.delivers, attempt, self._progress)
         return msgspec.structs.replace(result, keep=found, sessions=self._trials)
 
-    def run(self) -> tuple[TracedTarget, tuple[TracedNode, ...]]:
-        """Return the result of the target, and every node that depends on an input."""
+    def run(self) -> tuple[TracedTarget, tuple[TracedNode, ...], tuple[TracedPartition, ...]]:
+        """Return the result of the target, every node that depends on an input, and every known partition."""
         began = time.monotonic()
         own = self._record(self._subject)
         made: dict[int, list[OutputMetrics]] = {}
@@ -102,9 +104,12 @@ class TraceStudy:
         rows = NodeRows(net=self.net, known=self._known, delivers=delivers, target=self._name(), own=own)
         found = Measured(made=made, whole=whole, disturbed=disturbed, problems=problems, unseen=self._unseen)
         nodes = tuple(node for group in self._by_size(self._traced) for node in rows.of(group, found))
-        end = rows.end()
-        traced = Traced(own=own, end=end, delivers=delivers, nodes=nodes)
-        result = found_of(traced, self._together(traced))
+        segments = Segments(rows, self._record, self._progress)
+        measured = bool(made or problems)
+        compiled = tuple(compiled_partitions(rows, nodes, whole, segments)) if measured else ()
+        partitions = tuple(one.row for one in compiled)
+        traced = Traced(own=own, end=rows.end(), delivers=delivers, nodes=nodes, partitions=partitions)
+        result = found_of(traced, self._together(traced, compiled, segments))
         placed = own.placement
         return (
             msgspec.structs.replace(
@@ -119,6 +124,7 @@ class TraceStudy:
                 seconds=round(time.monotonic() - began, 2),
             ),
             tuple(msgspec.structs.replace(node, guilty=node.node in result.guilty) for node in nodes),
+            partitions,
         )
 
     # ---- what each node makes alone
@@ -160,12 +166,17 @@ class TraceStudy:
         disturbed: set[str] = set()
         names = [name for number in self._traced for name in self._watchable(number) if name not in rows]
         left: list[list[str]] = []
+        most = math.ceil(len(names) / SLICES)
         for part in self._told("watch", self._slices(names, len(names))):
             found = self._watch(own, part)
             if found is not None and found[1]:
                 rows |= found[0]
             else:
-                left += self._slices(part, math.ceil(len(names) / SLICES))
+                border = [name for name in part if name in self._between(own)]
+                found = self._watch(own, border) if border else None
+                seen = found[0] if found is not None and found[1] else {}
+                rows |= seen
+                left += self._slices([name for name in part if name not in seen], most)
         for part in self._told("watch in slices", left):
             found = self._watch(own, part)
             if found is None:
@@ -192,6 +203,11 @@ class TraceStudy:
         same = all(_alike(row, rows.get(row.name)) for row in own.outputs)
         return {name: rows[name] for name in infos if name in rows}, same and _same_placement(own, record)
 
+    def _between(self, own: Record) -> frozenset[str]:
+        """Return the tensors that leave a partition."""
+        parts = members(partitions_of(self.net, self._traced, own.placement))
+        return frozenset(name for numbers in parts.values() for name in border_of(self.net, numbers)[1])
+
     def _watchable(self, number: int) -> Iterator[str]:
         types = self._known.types
         for name in read_results(self.net, self.net.nodes[number]):
@@ -201,45 +217,30 @@ class TraceStudy:
 
     # ---- nodes that are wrong only together
 
-    def _together(self, traced: Traced) -> TogetherGuilty | None:
-        """Return the fewest nodes up to the first wrong one that are wrong together, if none is alone."""
-        first = traced.first_beyond
-        if first is None or traced.guilty or (traced.end is not None and not traced.end.is_beyond):
-            return None
-        before = sorted(needed(self.net, self.net.nodes[first.number].made))
-        before = [number for number in before if number in set(self._traced)]
-        right, count = 1, 2
-        wrong = None
-        while wrong is None and right < len(before) and count <= _TOGETHER:
-            count = min(count, len(before))
-            self._progress(f"together: {count} nodes up to {first.node}")
-            wrong = self._segment(before[-count:], traced.delivers)
-            if wrong is None:
-                right, count = count, 2 * count
-        while wrong is not None and count - right > 1:
-            middle = (right + count) // 2
-            fewer = self._segment(before[-middle:], traced.delivers)
-            if fewer is None:
-                right = middle
-            else:
-                count, wrong = middle, fewer
-        return wrong
+    def _together(
+        self, traced: Traced, compiled: Sequence[Compiled], segments: Segments
+    ) -> TogetherGuilty | None:
+        """Return the fewest nodes up to the first wrong one that are wrong together, if none is alone.
 
-    def _segment(self, numbers: Sequence[int], delivers: str) -> TogetherGuilty | None:
-        """Return nodes if they are wrong together on golden inputs."""
-        net = cut(self.net, numbers, self._known)
-        if net is None:
+        They are a part of one partition where those are known, since an EP fuses nothing across its border.
+        """
+        if traced.guilty:
             return None
-        record = self._record(net.subject())
-        error = error_of(record.outputs, delivers) if record.outputs else None
-        if error is None or not error.is_beyond:
+        first = traced.first_beyond
+        home = next((one for one in compiled if first is not None and first.number in one.numbers), None)
+        guilty = [one for one in compiled if one.row.guilty]
+        if guilty and (first is None or home not in guilty):
+            home, upto = guilty[0], guilty[0].wrong
+        elif first is not None and (guilty or traced.end is None or traced.end.is_beyond):
+            upto = self.net.nodes[first.number].made[0]
+        else:
             return None
-        nodes = [self.net.nodes[number] for number in numbers]
-        return TogetherGuilty(
-            nodes=tuple(node.name for node in nodes),
-            op_types=tuple(node.op_type for node in nodes),
-            made=error,
-        )
+        inside = set(self._traced if home is None else home.numbers)
+        found = segments.fewest(sorted(needed(self.net, [upto]) & inside))
+        if found is None or home is None:
+            return found
+        is_all = guilty and len(found.nodes) == len(home.numbers)
+        return None if is_all else msgspec.structs.replace(found, partition=home.row.number)
 
     # ---- trials
 

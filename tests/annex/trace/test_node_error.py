@@ -43,8 +43,34 @@ def test_an_error_in_the_last_places_is_rounding_though_nobody_draws_noise_for_i
 ) -> None:
     off = ulp * 2.0**-23
     bare = msgspec.structs.replace(row(off, 0.0), noise=None, frontier=((0.0, off), (off, 0.0)))
+    bare = msgspec.structs.replace(bare, mismatched=int(beyond))
     assert error_of([bare], "float32").is_beyond is beyond
     assert error_of([bare], "bfloat16").is_beyond is beyond
+
+
+def test_what_the_verdict_allows_without_noise_is_no_fault() -> None:
+    off_by_one = OutputMetrics(
+        name="q",
+        dtype="int8",
+        shape=(4,),
+        elements=4,
+        max_abs=1.0,
+        details=OutputDetails(steps=1.0, granted=1.0),
+    )
+    error = error_of([off_by_one], "float32")
+    assert (error.noise, error.exact, error.allowed, error.is_beyond) == (None, False, True, False)
+    assert error_of([msgspec.structs.replace(off_by_one, mismatched=1)], "float32").is_beyond
+    assert error_of([off_by_one, row(1e-2, 1e5)], "float32").is_beyond
+
+
+def test_an_error_that_a_document_of_the_provider_allows_is_no_fault() -> None:
+    allowed = Noise(precision="float32", rms=0.1, max=0.5, each=0.1, document="WGSL")
+    noise = Noise(precision="float32", rms=50.0, max=300.0, each=76.0, like="float32", wider=(allowed,))
+    error = error_of([row(4e-5, 50.0, noise=noise)], "float32")
+    assert error.noise is not None
+    assert 0 < error.noise < 1
+    alone = msgspec.structs.replace(noise, wider=())
+    assert error_of([row(4e-5, 50.0, noise=alone)], "float32").is_beyond
 
 
 def test_noise_of_float32_is_scaled_to_what_the_target_delivers() -> None:

@@ -52,10 +52,10 @@ class FusingLab:
         graph = subject.proto().graph
         reads = {node.name: set(node.input) for node in graph.node}
         fused = {"b"} <= reads.get("three", set()) and {"c"} <= reads.get("four", set()) and "two" in reads
-        return tuple(_row(port.name, wrong=fused and port.name in WRONG_FROM) for port in graph.output)
+        return tuple(wrong_row(port.name, wrong=fused and port.name in WRONG_FROM) for port in graph.output)
 
 
-def _row(name: str, *, wrong: bool) -> OutputMetrics:
+def wrong_row(name: str, *, wrong: bool) -> OutputMetrics:
     facts: Mapping[str, Any] = {"max_abs": 0.0}
     if wrong:
         noise = Noise(precision="float32", rms=1e4, max=1e5, each=1e4, like="none")
@@ -67,12 +67,13 @@ def test_the_fewest_nodes_that_are_wrong_together_are_named() -> None:
     model = onnx.parser.parse_model(MODEL)
     subject = Subject(model=model.SerializeToString(), inputs=(("x", tensor(np.ones(4, np.float32))),))
     study = TraceStudy(cast("Lab", FusingLab()), subject, "t", (), lambda _: None)
-    result, nodes = study.run()
+    result, nodes, _ = study.run()
     assert result.finding == "together"
     assert result.guilty == ()
     assert result.together is not None
     assert result.together.nodes == ("two", "three", "four")
     assert "Made by 3 nodes together (Neg, Abs, Sqrt; up to two, three, four)" in result.sentence
+    assert "The provider compiles them in partition 1 of 1, 5 nodes from one to five." in result.sentence
     assert [node.node for node in nodes if node.whole is not None and node.whole.is_beyond] == [
         "four",
         "five",

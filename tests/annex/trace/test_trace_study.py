@@ -32,6 +32,15 @@ g (float[8,8] x, float[8,8] w) => (float[8,8] y)
     [last] y = MatMul(c, w)
 }"""
 
+AROUND_THE_CPU = """<ir_version: 8, opset_import: ["" : 17]>
+g (float[8,8] x, float[8,8] w) => (float[8,8] y) {
+    [first] a = MatMul(x, w)
+    [second] b = Relu(a)
+    [third] c = Add(b, x)
+    [on_cpu] d = Erf(c)
+    [last] y = MatMul(d, w)
+}"""
+
 
 def subject(text: str = MODEL) -> Subject:
     drawn = np.random.default_rng(7)
@@ -51,7 +60,7 @@ def traced(
         unchecked_options=True,
     )
     with Lab([target], folder, lambda _: None, TRACE_NEEDS) as lab:
-        result, nodes = TraceStudy(lab, subject(model), "crooked", (), lambda _: None).run()
+        result, nodes, _ = TraceStudy(lab, subject(model), "crooked", (), lambda _: None).run()
     return result, {node.node: node for node in nodes}, lab
 
 
@@ -105,3 +114,23 @@ def test_a_cancellation_that_enlarges_a_healthy_error_is_not_called_made(
     cancel = nodes["cancel"]
     assert cancel.made is not None
     assert not cancel.made.is_beyond
+
+
+@pytest.mark.long
+def test_a_partition_that_is_wrong_only_as_compiled(
+    crooked_ep: Path, tmp_path: Path, own_cache: Path
+) -> None:
+    """The provider compiles nodes that follow each other as one, and only then computes them wrongly."""
+    assert own_cache
+    result, nodes, _ = traced(crooked_ep, tmp_path, {"fault": "wrong_as_one"}, AROUND_THE_CPU)
+    assert (result.finding, result.guilty, result.guilty_partitions) == ("together", (), (0,))
+    assert result.together is not None
+    assert result.together.nodes == ("second", "third")
+    assert result.together.partition == 0
+    assert "The provider compiles them in partition 1 of 2, 3 nodes from first to third." in result.sentence
+    assert [node.partition for node in nodes.values()] == [0, 0, 0, None, 1]
+    last = nodes["last"]
+    assert last.whole is not None
+    assert last.whole.is_beyond  # inherited
+    assert last.made is not None
+    assert not last.made.is_beyond

@@ -8,6 +8,7 @@
 
 #include "capture.h"
 #include "context.h"
+#include "fused.h"
 #include "kernels.h"
 #include "loop.h"
 #include "memory.h"
@@ -52,7 +53,7 @@ static OrtStatus *invalid(const char *message) { return ORT(CreateStatus)(ORT_IN
 
 static OrtStatus *act_with_add(const struct ep *ep, enum place place) { return ep->adds ? act(ep->fault, place) : NULL; }
 
-/* ---- What is claimed: each node by itself ---- */
+/* ---- What is claimed: each node by itself, but for one fault ---- */
 
 static OrtStatus *get_capability(OrtEp *table, const OrtGraph *graph, OrtEpGraphSupportInfo *info) {
     struct ep *ep = (struct ep *)table;
@@ -71,8 +72,9 @@ static OrtStatus *get_capability(OrtEp *table, const OrtGraph *graph, OrtEpGraph
         if (!status && !strcmp(operator, "Add")) ep->adds = true;
     }
     if (!status) status = act_with_add(ep, CAPABILITY);
-    bool claimed = false;
-    for (size_t i = 0; !status && i < count && ep->fault != FAULT_claims_nothing; i++) {
+    bool claimed = false, as_one = ep->fault == FAULT_wrong_as_one;
+    if (!status && as_one) status = claim_runs(nodes, count, info);
+    for (size_t i = 0; !status && !as_one && i < count && ep->fault != FAULT_claims_nothing; i++) {
         bool computes = ep->fault == FAULT_loop_goes_on ? claims_loop(ep->fault, nodes[i])
                                                         : is_context(nodes[i]) || read_node(nodes[i], node);
         if (!computes || (claimed && ep->fault == FAULT_claims_first)) continue;
@@ -86,7 +88,7 @@ static OrtStatus *get_capability(OrtEp *table, const OrtGraph *graph, OrtEpGraph
 
 /* ---- Tensors of a run ---- */
 
-static OrtStatus *describe(const OrtValue *value, struct tensor *tensor) {
+OrtStatus *describe(const OrtValue *value, struct tensor *tensor) {
     OrtTensorTypeAndShapeInfo *info = NULL;
     int type;
     size_t rank;
@@ -113,7 +115,13 @@ bool make_output(struct call *call, enum element type, int rank, const int64_t *
         call->error = "too many dimensions";
         return false;
     }
-    OrtStatus *status = ORT(KernelContext_GetOutput)(call->context, 0, dims, (size_t)rank, &value);
+    if (call->output == INSIDE) {
+        call->out = (struct tensor){.type = type, .rank = rank, .count = product(dims, 0, rank)};
+        memcpy(call->out.dims, dims, (size_t)rank * sizeof *dims);
+        call->out.data = calloc((size_t)call->out.count + 1, element_size(type));
+        return true;
+    }
+    OrtStatus *status = ORT(KernelContext_GetOutput)(call->context, (size_t)call->output, dims, (size_t)rank, &value);
     if (!status && !value) return false; /* no other node reads it */
     if (!status) status = describe(value, &call->out);
     if (!status && call->out.type == type) {
@@ -279,6 +287,10 @@ static OrtStatus *compile(OrtEp *table, const OrtGraph **graphs, const OrtNode *
             status = compile_loop(fused[i], &infos[i]);
             continue;
         }
+        if (ep->fault == FAULT_wrong_as_one) {
+            status = compile_run(graphs[i], fused[i], &infos[i]);
+            continue;
+        }
         struct compiled *compiled = calloc(1, sizeof *compiled);
         status = compile_one(ep, graphs[i], fused[i], compiled);
         infos[i] = &compiled->table;
@@ -293,6 +305,10 @@ static void release_node_compute_infos(OrtEp *table, OrtNodeComputeInfo **infos,
     act_with_add((struct ep *)table, RELEASE_NODES);
     for (size_t i = 0; i < count && ((struct ep *)table)->fault == FAULT_loop_goes_on; i++) {
         free(infos[i]);
+        infos[i] = NULL;
+    }
+    for (size_t i = 0; i < count && ((struct ep *)table)->fault == FAULT_wrong_as_one; i++) {
+        release_run(infos[i]);
         infos[i] = NULL;
     }
     for (size_t i = 0; i < count; i++) {

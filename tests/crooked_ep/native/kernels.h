@@ -6,6 +6,8 @@
 #include "faults.h"
 #include "node.h"
 
+enum { INSIDE = -1 };
+
 /* One computation of a node. */
 struct call {
     const struct node *node;
@@ -14,6 +16,7 @@ struct call {
     struct tensor out;
     double last_before; /* the last element of the output's buffer before it is written */
     OrtKernelContext *context;
+    int output; /* its place among those of the fused node; INSIDE: memory of our own, which the caller frees */
     const char *error; /* what is wrong with the inputs, if anything */
 };
 
