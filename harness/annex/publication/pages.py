@@ -21,6 +21,7 @@ from harness.annex.publication.profile_cases import (
     view_of,
 )
 from harness.annex.publication.rerun_command import rerun_of
+from harness.annex.publication.since_table import TRAIT_KINDS, since_table
 from harness.annex.publication.site_file import SiteFile, SiteStates
 from harness.annex.publication.version_table import version_tables
 from harness.report.page import Pages
@@ -63,6 +64,13 @@ class SitePages:
                 yield from self._product(group, labels)
         yield from self._profiles(views)
         yield from self._operators()
+        yield self._page(
+            "since.html",
+            "publication_since.html",
+            FILTERS,
+            rows=since_table(self.lines),
+            kinds=TRAIT_KINDS,
+        )
         yield from self._devices()
         found = addresses_by_profile(self.lines, labels)
         scripts = ("report.js", "publication_find.js")

@@ -47,7 +47,7 @@ def test_every_page(browser: "Browser", site: tuple[Path, dict[str, str]], width
     browser.size(width)
     browser.look(prefers_color_scheme=scheme)
     pages = sorted(home.rglob("*.html"))
-    assert len(pages) == 20
+    assert len(pages) == 21
     for page in pages:
         browser.open(page.as_uri())
         assert browser.complaints == [], page

@@ -44,6 +44,8 @@ QUESTIONS: dict[str, tuple[Sequence[str], str]] = {
     "which devices get Gather right": (["Operators", "Gather"], "Every case passes"),
     "on how many devices does each product get Gather right": (["Operators"], " of "),
     "since which version does it": (["Operators", "Gather"], "Since which version"),
+    "since which version does an element type work": (["Types"], "at least since"),
+    "where did an element type break": (["Types"], "broke in"),
     "which case of it fails": (["Operators", "Gather"], "suite/gather_003"),
     "what is my device": (["Devices", "NPU Maker2 device_id 3"], "vendor 4002 · device 3"),
     "which drivers did it have": (["Devices", "NPU Maker2 device_id 3"], "Drivers"),
