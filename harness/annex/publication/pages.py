@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from harness.annex.conformance.waivers import covers
-from harness.annex.publication.devices import SiteDevice, build_of, device_id, devices_of, driver_of
+from harness.annex.publication.devices import SiteDevice, device_id, devices_of, driver_of
 from harness.annex.publication.entry import LEVEL_TONES, LEVEL_WORDS, NO_CASE, AcceptedSubmission, anchor_of
 from harness.annex.publication.gather import Gathered
 from harness.annex.publication.index import INDEX_KINDS, index_of
@@ -49,9 +49,7 @@ class SitePages:
         self.groups, self.devices = product_groups(self.lines), devices_of(self.lines)
         self.states = SiteStates(title, len(gathered.refused))
         self._maker = Pages()
-        self._maker.environment.filters.update(
-            anchor=anchor_of, device_id=device_id, driver=driver_of, build=build_of
-        )
+        self._maker.environment.filters.update(anchor=anchor_of, device_id=device_id, driver=driver_of)
 
     def all(self) -> Iterator[SiteFile]:
         """Yield each page."""

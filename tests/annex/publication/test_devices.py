@@ -169,6 +169,13 @@ def test_pages_of_devices_operators_and_versions(tmp_path: Path) -> None:
     assert page.count("<tr data-from=") == 2
     assert "1 gained, 0 lost" in page
     assert f'href="{device}"' in site["devices.html"].decode()
+    assert f'<td data-label="EP build">{"d" * 12}</td>' in page
+    assert '<td data-label="Firmware">not known</td>' in page
+    newest = json.loads(site["data.json"])["submissions"][0]
+    assert (newest["facts"]["vendor"], newest["facts"]["firmware"]) == ("Qualcomm", "")
+    told = site[f"s/{newest['id']}/index.html"].decode()
+    assert "<dt>Vendor</dt><dd>Qualcomm</dd>" in told
+    assert "<dt>Firmware</dt><dd>not known</dd>" in told
     assert "1 of 1" in site["operators.html"].decode()
     (listed,) = json.loads(site["devices.json"])["devices"]
     assert (listed["submissions"], listed["facts"][0]["kind"]) == (2, "NPU")
@@ -184,7 +191,7 @@ def test_pages_of_devices_operators_and_versions(tmp_path: Path) -> None:
     types = site["since.html"].decode()
     assert 'id="element-type-float32"' in types
     assert "since 1.9 <span" in types
-    assert '<tr data-version="1.9" data-from="20' in site["versions.html"].decode()
+    assert '<tr data-version="1.9" data-onnxruntime="1.31.1" data-from="20' in site["versions.html"].decode()
     for folder in ("a", "b"):
         for file in (publisher.submissions / folder).rglob("*"):
             if file.is_file():
