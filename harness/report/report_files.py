@@ -24,6 +24,7 @@ from harness.report.nights import nights_of
 from harness.report.open_metrics import to_open_metrics
 from harness.report.operator_pages import documented_operators
 from harness.report.read import RunData, captured_output, read_run, run_folders
+from harness.report.results_beside import read_results_beside
 from harness.report.rows import TargetRow, cell_rows, target_rows
 from harness.report.run_comparison import read_side
 from harness.report.sarif import to_sarif
@@ -45,7 +46,7 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @without_collector()
-def write_report(
+def write_report(  # noqa: PLR0913 - one for each option of the command
     runs: Path | str | Sequence[Path | str],
     out: Path | str,
     formats: str | Sequence[str] = ("html",),
@@ -54,6 +55,7 @@ def write_report(
     baseline: Path | str | None = None,
     history: TrendDatabase | None = None,
     trends: str = "",
+    beside: Sequence[Path | str] = (),
 ) -> tuple[Path, ...]:
     """Render one run, or several as one.
 
@@ -65,13 +67,14 @@ def write_report(
         baseline: A run, or a folder of runs, with which the HTML report compares.
         history: A history, or a store of many runs, from which the age of cells and faults is read.
         trends: Link to a page with trends, from the pages of the report.
+        beside: Files with results of other tools, for the page *Compare*: see docs/reference/formats.md.
 
     Returns:
         The first file of each format.
 
     Raises:
-        UsageError: A run folder or the history is missing or damaged, a format is unknown, or ``out`` cannot
-            be written.
+        UsageError: A run folder, the history or a file beside is missing or damaged, a format is unknown, or
+            ``out`` cannot be written.
     """
     folders = [Path(runs)] if isinstance(runs, str | Path) else [*map(Path, runs)]
     formats = [formats] if isinstance(formats, str) else formats
@@ -98,6 +101,8 @@ def write_report(
         failing=None if history is None else failing_cells(history, matrix),
         nights=None if history is None else nights_of(history, matrix, trends=trends),
     )
+    others = tuple(each for path in beside for each in read_results_beside(Path(path)))
+    report = msgspec.structs.replace(report, beside=others)
     replaced = None if templates is None else Path(templates)
     content = ReportContent(report=report, targets=target_rows(report), templates=replaced)
     try:
