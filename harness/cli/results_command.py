@@ -10,7 +10,7 @@ from harness.cli.shared_options import ONE_OBJECT, RUN, as_json, store_folder
 def _declare_report(options: Options) -> RunCommand:
     runs = options.many("RUN", RUN, Path)
     out = options.required("--out", "DIR", "folder of the report", Path)
-    names = "html (default), markdown, csv, json, junit, ctrf, sarif, openmetrics, badge"
+    names = "html (default), markdown, csv, json, junit, ctrf, sarif, openmetrics, badge, wpt"
     text = f"{names}; separate several with commas"
     formats = options.value("--format", "F,F", text, str, "html")
     templates = options.path("--templates", "DIR", "HTML templates that replace shipped ones")

@@ -3,7 +3,7 @@
 A side takes one letter for each case, so the page stays small with many of them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from markupsafe import Markup
@@ -97,27 +97,27 @@ def compared_columns(report: Report) -> Iterator[ComparedColumns]:
     """Yield the view, if there are two sides to compare: columns, or results of other tools."""
     if len(report.columns) + len(report.beside) < 2:  # noqa: PLR2004 - two sides
         return
-    results = {
-        (column.label, column.target): {
+    results: dict[tuple[str, str, str], Mapping[str, Verdict]] = {
+        (column.label, column.target, column.label): {
             f"{one.suite}/{one.model}": one.verdict for one in report.by_column[column]
         }
         for column in report.columns
     }
     own = len(results)
-    results |= {(one.id, one.file): one.verdicts for one in report.beside}
+    results |= {(one.id, one.file, one.name or one.file): one.verdicts for one in report.beside}
     cases = [f"{cell.record.suite}/{cell.record.model}" for cell in report.cells]
     cases = list(dict.fromkeys([*cases, *(case for one in report.beside for case in one.verdicts)]))
     letters = VerdictLetters()
-    groups = list(dict.fromkeys(group for _, group in results))
+    groups = list(dict.fromkeys(group for _, group, _ in results))
     sides = [
         ComparedSide(
-            id=label,
+            id=address,
             group=groups.index(group),
-            name=side_text(label),
+            name=side_text(name),
             verdicts="".join(_letter(letters, found.get(case)) for case in cases),
             linked=place < own,
         )
-        for place, ((label, group), found) in enumerate(results.items())
+        for place, ((address, group, name), found) in enumerate(results.items())
     ]
     named = [ComparedGroup(name=side_text(name)) for name in groups]
     yield ComparedColumns(archive=compare_archive(cases, letters, named, sides))

@@ -29,8 +29,10 @@ from harness.report.rows import TargetRow, cell_rows, target_rows
 from harness.report.run_comparison import read_side
 from harness.report.sarif import to_sarif
 from harness.report.site import write_site
+from harness.report.target_file_names import target_file_names
 from harness.report.trend import TrendDatabase, failing_cells
 from harness.report.view import Report, build_report
+from harness.report.wpt_writer import to_wpt
 
 
 class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,7 +72,7 @@ def write_report(  # noqa: PLR0913 - one for each option of the command
         beside: Files with results of other tools, for the page *Compare*: see docs/reference/formats.md.
 
     Returns:
-        The first file of each format.
+        The first file of each format, or its folder.
 
     Raises:
         UsageError: A run folder, the history or a file beside is missing or damaged, a format is unknown, or
@@ -184,6 +186,18 @@ def _badge(content: ReportContent, out: Path) -> Path:
     return out / "badge.json"
 
 
+def _wpt(content: ReportContent, out: Path) -> Path:
+    (out / "wpt").mkdir(exist_ok=True)
+    by_target: dict[str, list[CellRow]] = {row.label: [] for row in content.targets}
+    for cell in content.cells():
+        by_target[cell.label].append(cell)
+    for row, name in zip(content.targets, target_file_names(by_target), strict=True):
+        report = content.report
+        text = to_wpt(row, by_target[row.label], first=report.first, last=report.last)
+        write_aside(out / "wpt" / f"{name}.json", text)
+    return out / "wpt"
+
+
 FORMATS: dict[str, Callable[[ReportContent, Path], Path]] = {
     "html": lambda content, out: write_site(content.report, out, templates=content.templates),
     "markdown": _markdown,
@@ -194,5 +208,6 @@ FORMATS: dict[str, Callable[[ReportContent, Path], Path]] = {
     "sarif": _sarif,
     "openmetrics": _open_metrics,
     "badge": _badge,
+    "wpt": _wpt,
 }
 """Name -> function that writes the format and returns its first file."""

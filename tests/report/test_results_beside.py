@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.core.errors import UsageError
-from harness.core.verdict import Verdict
+from harness.core.verdict import Family, Verdict
 from harness.report.executorch_csv import EXECUTORCH_DETAILS
 from harness.report.report_files import write_report
 from harness.report.results_beside import read_results_beside
@@ -136,6 +136,28 @@ def test_they_are_sides_of_the_page_beside_the_targets(tmp_path: Path) -> None:
     told = json.loads(zlib.decompress(base64.b64decode(packed)))
     assert told["cases"] == ["onnx-node/a", "onnx-node/b", f"{hostile}\\u202e"]
     own, beside = told["sides"]
+    assert (beside["name"], told["groups"][beside["group"]]["name"]) == (hostile, "other.json")
     assert (beside["id"], own["linked"], beside["linked"]) == (f"other.json: {hostile}", True, False)
     words = [told["verdicts"][ord(letter) - ord("a")][0] for letter in beside["verdicts"]]
     assert words == ["✗ mismatch", "not planned", "✓ pass"]
+
+
+def test_what_is_written_for_wpt_reads_as_the_same_families(tmp_path: Path) -> None:
+    records = [record(one.value, verdict=one, target="npu/a", expected=False) for one in Verdict]
+    run = write_run(tmp_path / "run", [*records, record("pass", target="cpu")])
+    assert write_report(run, tmp_path / "out", "wpt") == (tmp_path / "out" / "wpt",)
+    (other,) = read_results_beside(tmp_path / "out" / "wpt" / "cpu.json")
+    assert other.verdicts == {"onnx-node/pass": Verdict.PASS}
+    file = tmp_path / "out" / "wpt" / "npu-a.json"
+    (one,) = read_results_beside(file)
+    assert one.name == "npu/a"
+    like = {Family.UNTESTED: Family.UNSUPPORTED, Family.EXCLUDED: Family.SKIPPED}
+    assert {case.removeprefix("onnx-node/"): verdict.family for case, verdict in one.verdicts.items()} == {
+        each.value: like.get(each.family, each.family)
+        for each in Verdict
+        if each.family is not Family.MISSING
+    }
+    tests = {each["test"]: each for each in json.loads(file.read_bytes())["results"]}
+    crash = tests["/onnx-node/crash"]
+    assert (crash["status"], crash["expected"], crash["subtests"]) == ("CRASH", "PASS", [])
+    assert crash["message"].startswith("crash: ")

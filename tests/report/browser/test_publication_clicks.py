@@ -1,5 +1,6 @@
 """What a reader asks of a big site: each answer is found in three clicks or fewer, and no page is heavy."""
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -88,6 +89,26 @@ def test_least_values_narrow_a_table_and_stay_in_its_address(browser: "Browser",
     assert 0 < len(kept) < len(every)
     browser.open(browser.value("location.href"))
     assert browser.value(shown) == kept
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_kind_of_page_breaks_a_rule_of_accessibility(
+    browser: "Browser", axe: str, site: Path, width: int, scheme: str
+) -> None:
+    browser.size(width)
+    browser.look(prefers_color_scheme=scheme)
+    kinds = {
+        re.sub(r"^([a-z])/[^/]+/", r"\1/", one.relative_to(site).as_posix()): one
+        for one in site.rglob("*.html")
+    }
+    assert {"index.html", "since.html", "m/index.html", "d/index.html", "o/index.html"} <= set(kinds)
+    broken = {}
+    for kind, page in kinds.items():
+        browser.open(page.as_uri())
+        broken[kind] = browser.violations(axe)
+    assert {kind: found for kind, found in broken.items() if found} == {}
 
 
 @pytest.mark.long
