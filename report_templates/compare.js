@@ -22,7 +22,7 @@ function verdictCell(label, side, [words, tone, standing], name) {
   const cell = document.createElement("td");
   cell.dataset.label = label;
   const chip = made("span", words, `chip ${tone}`);
-  if (standing === "passed") {
+  if (standing === "passed" || !side.linked) {
     cell.append(chip);
   } else {
     const link = document.createElement("a");

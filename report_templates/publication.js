@@ -1,7 +1,8 @@
 // Filters of tables: a search over all texts of a row, and selects over its words, such as data-level. The choice
-// is in the address. An input with data-least has a least value: a version or a day.
-// The least day is kept from page to page: old results rot.
+// is in the address. An input with data-least has a least value: a version or a day; several tables may have one
+// of the same name. Least values are kept from page to page: old results rot.
 // A row "suite" is the heading of its tbody, and is there while a row of it is.
+const filters = [];
 for (const filter of document.querySelectorAll(".filter[data-of]")) {
   const bodies = Array.from(document.getElementById(filter.dataset.of).tBodies);
   const rows = bodies.flatMap((body) => Array.from(body.rows)).filter((row) => !row.classList.contains("suite"));
@@ -40,25 +41,37 @@ for (const filter of document.querySelectorAll(".filter[data-of]")) {
     count.textContent = shown < rows.length ? `${shown.toLocaleString("en")} of ${rows.length.toLocaleString("en")}` : "";
   };
   filter.hidden = false;
-  for (const input of inputs) {
-    const kept = state.read().get(input.name) ?? "";
-    input.value = kept;
-    if (input.value !== kept) {
-      input.value = "";
+  filters.push(() => {
+    for (const input of inputs) {
+      const kept = state.read().get(input.name) ?? "";
+      if (input.value !== kept) {
+        input.value = kept;
+      }
+      if (input.value !== kept) { // a choice that this page does not have
+        input.value = "";
+      }
     }
+    show();
+  });
+  for (const input of inputs) {
     input.addEventListener("input", () => {
-      show();
       const pairs = state.read();
       inputs.forEach(({ name, value }) => (value ? pairs.set(name, value) : pairs.delete(name)));
       state.write(pairs);
+      filters.forEach((take) => take());
     });
   }
-  show();
 }
+filters.forEach((take) => take());
+
+// A comparison has no rows to leave out, and its address once had its first side as "from".
+const links = Array.from(document.links).filter(
+  (link) => !link.hash && link.pathname.endsWith(".html") && !link.pathname.endsWith("/compare.html"),
+);
 function passOn() {
-  const from = state.read().get("from");
-  for (const link of document.querySelectorAll("header nav a")) {
-    link.hash = from ? `?${new URLSearchParams({ from })}` : "";
+  const kept = Array.from(state.read()).filter(([name]) => /^(from|onnxruntime|version\..*)$/.test(name));
+  for (const link of links) {
+    link.hash = kept.length ? `?${new URLSearchParams(kept)}` : "";
   }
 }
 addEventListener("input", passOn);

@@ -44,21 +44,24 @@ def report(
     templates: Path | None,
     baseline: Path | None,
     history: Path | None,
+    beside: Sequence[Path] = (),
     **months: Unpack[Months],
 ) -> int:
     """Render one run, or several as one, or the runs of months, and print the paths of the written files."""
     from harness.report.report_files import write_report  # its templates take 0.1 s to import
 
     names = [name.strip() for name in formats.split(",")]
-    side_by_side = baseline is not None or history is not None
+    side_by_side = baseline is not None or history is not None or bool(beside)
     if months["over_time"] or (not side_by_side and is_over_time(runs)):
         if len(runs) != 1 or side_by_side:
             what = "it takes one folder of runs, which is its own history"
-            raise UsageError.at("--over-time", what, "drop --baseline and --history")
+            raise UsageError.at("--over-time", what, "drop --baseline, --history and --beside")
         written = find_report_over_time()(runs[0], out, names, store=months["store"], templates=templates)
     else:
         with contextlib.nullcontext() if history is None else History(history) as opened:
-            written = write_report(runs, out, names, templates=templates, baseline=baseline, history=opened)
+            written = write_report(
+                runs, out, names, templates=templates, baseline=baseline, history=opened, beside=beside
+            )
     print_lines(str(path) for path in written)
     return EXIT_OK
 

@@ -10,12 +10,14 @@ from harness.cli.shared_options import ONE_OBJECT, RUN, as_json, store_folder
 def _declare_report(options: Options) -> RunCommand:
     runs = options.many("RUN", RUN, Path)
     out = options.required("--out", "DIR", "folder of the report", Path)
-    names = "html (default), markdown, csv, json, junit, ctrf, sarif, openmetrics, badge"
+    names = "html (default), markdown, csv, json, junit, ctrf, sarif, openmetrics, badge, wpt"
     text = f"{names}; separate several with commas"
     formats = options.value("--format", "F,F", text, str, "html")
     templates = options.path("--templates", "DIR", "HTML templates that replace shipped ones")
     baseline = options.path("--baseline", "RUN", "show changes since this run (HTML)")
     history = options.path("--history", "FILE", "show since when faults are there (HTML)")
+    text = "results of another tool on the page Compare (HTML): ExecuTorch's CSV, or wptreport.json"
+    beside = options.values("--beside", "FILE", text, Path)
     over_time = options.flag(
         "--over-time",
         "RUN is a folder of successive runs: the newest in full, and the trends of all; default: if "
@@ -33,6 +35,7 @@ def _declare_report(options: Options) -> RunCommand:
             templates=given[templates],
             baseline=given[baseline],
             history=given[history],
+            beside=given[beside],
             over_time=given[over_time],
             store=given[store],
         )

@@ -69,7 +69,7 @@ def surroundings_of(
     """
     processor = _table(fingerprint.get("processor"))
     devices = matching_devices(fingerprint, device_filter)
-    facts = [dict(_facts(each)) for each in devices]
+    facts = [device_facts(each) for each in devices]
     machine = str(fingerprint.get("machine", ""))
     names = next((names for names in _OF_ONE_FAMILY if machine in names), (machine,))
     features = processor.get("features")
@@ -99,7 +99,7 @@ def matching_devices(
     number = wanted.pop("number", None)
     found = []
     for device in _devices(fingerprint):
-        facts = dict(_facts(device))
+        facts = device_facts(device)
         if all(facts.get(key, "").lower() == str(value).lower() for key, value in wanted.items()):
             found.append(device)
     return found if number is None else [each for at, each in enumerate(found, 1) if str(at) == number]
@@ -112,6 +112,11 @@ def _table(value: object) -> Mapping[str, Any]:
 def _devices(fingerprint: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     listed = fingerprint.get("devices")
     return [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list | tuple) else []
+
+
+def device_facts(device: Mapping[str, Any]) -> dict[str, str]:
+    """Return the known facts of a device: what its provider tells, then what onnxruntime does."""
+    return dict(_facts(device))
 
 
 def _facts(device: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -3,12 +3,13 @@
 A side takes one letter for each case, so the page stays small with many of them.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from markupsafe import Markup
 
 from harness.core.errors import one_line
+from harness.core.verdict import Verdict
 from harness.core.visible_text import visible
 from harness.report.page import packed_text
 from harness.report.tone import SYMBOLS, spoken, tone
@@ -29,12 +30,14 @@ class ComparedSide(msgspec.Struct, frozen=True, kw_only=True):
         group: Index into the groups.
         name: For people.
         verdicts: A letter for each case: an index into the table of verdicts, starting at ``a``.
+        linked: Whether another page has its cases.
     """
 
     id: str
     group: int
     name: str
     verdicts: str
+    linked: bool = True
 
 
 class ComparedGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,31 +94,37 @@ def side_text(text: str) -> str:
 
 
 def compared_columns(report: Report) -> Iterator[ComparedColumns]:
-    """Yield the view, if there are two columns to compare."""
-    if len(report.columns) < 2:  # noqa: PLR2004 - two sides
+    """Yield the view, if there are two sides to compare: columns, or results of other tools."""
+    if len(report.columns) + len(report.beside) < 2:  # noqa: PLR2004 - two sides
         return
-    cases = list(dict.fromkeys(f"{cell.record.suite}/{cell.record.model}" for cell in report.cells))
+    results: dict[tuple[str, str, str], Mapping[str, Verdict]] = {
+        (column.label, column.target, column.label): {
+            f"{one.suite}/{one.model}": one.verdict for one in report.by_column[column]
+        }
+        for column in report.columns
+    }
+    own = len(results)
+    results |= {(one.id, one.file, one.name or one.file): one.verdicts for one in report.beside}
+    cases = [f"{cell.record.suite}/{cell.record.model}" for cell in report.cells]
+    cases = list(dict.fromkeys([*cases, *(case for one in report.beside for case in one.verdicts)]))
     letters = VerdictLetters()
-    targets = list(dict.fromkeys(column.target for column in report.columns))
-    sides = []
-    for column in report.columns:
-        found = {f"{one.suite}/{one.model}": one.verdict for one in report.by_column[column]}
-        text = []
-        for case in cases:
-            verdict = found.get(case)
-            if verdict is None:
-                text.append(letters.of(*_NOT_PLANNED))
-            else:
-                tones = tone(verdict)
-                words = f"{SYMBOLS[tones]} {spoken(verdict)}"
-                text.append(letters.of(words, tones, verdict.family.value))
-        sides.append(
-            ComparedSide(
-                id=column.label,
-                group=targets.index(column.target),
-                name=side_text(column.label),
-                verdicts="".join(text),
-            )
+    groups = list(dict.fromkeys(group for _, group, _ in results))
+    sides = [
+        ComparedSide(
+            id=address,
+            group=groups.index(group),
+            name=side_text(name),
+            verdicts="".join(_letter(letters, found.get(case)) for case in cases),
+            linked=place < own,
         )
-    groups = [ComparedGroup(name=side_text(name)) for name in targets]
-    yield ComparedColumns(archive=compare_archive(cases, letters, groups, sides))
+        for place, ((address, group, name), found) in enumerate(results.items())
+    ]
+    named = [ComparedGroup(name=side_text(name)) for name in groups]
+    yield ComparedColumns(archive=compare_archive(cases, letters, named, sides))
+
+
+def _letter(letters: VerdictLetters, verdict: Verdict | None) -> str:
+    if verdict is None:
+        return letters.of(*_NOT_PLANNED)
+    tones = tone(verdict)
+    return letters.of(f"{SYMBOLS[tones]} {spoken(verdict)}", tones, verdict.family.value)

@@ -1,7 +1,5 @@
 """Badges: pictures, and JSON from which shields.io makes some (https://shields.io/badges/endpoint-badge)."""
 
-import hashlib
-import re
 from collections.abc import Iterator, Sequence
 from html import escape
 
@@ -11,9 +9,9 @@ from harness.core.errors import one_line
 from harness.core.visible_text import visible
 from harness.report.figures import Share
 from harness.report.rows import TargetRow
+from harness.report.target_file_names import target_file_names
 from harness.report.view import Report
 
-_MAX_NAME = 80
 _MAX_LABEL = 200
 
 
@@ -61,12 +59,9 @@ def badges(report: Report, targets: Sequence[TargetRow]) -> Iterator[tuple[str, 
     label = f"{report.name} ({simulated:,} of {len(targets):,} simulated)" if simulated else report.name
     failed = sum(row.failed for row in targets)
     yield "badge.json", _badge(label, whole, failed, _unexpected(targets), report.not_run)
-    names: set[str] = set()
     known = {each.target: each.line for each in reversed(report.identities)}
-    for row in targets:
+    for row, name in zip(targets, target_file_names(row.label for row in targets), strict=True):
         share = Share(row.passed + row.passed_in_part, row.tried, not report.complete)
-        name = _file_name(row.label, names)
-        names.add(name.casefold())
         what = known.get(row.target)
         label = f"{row.label} ({what})" if what else row.label
         yield f"badges/{name}.json", _badge(label, share, row.failed, _unexpected((row,)), row.not_run)
@@ -92,11 +87,3 @@ def _badge(label: str, share: Share, failed: int, unexpected: int, not_run: int)
     else:
         color = "green" if share.count else "lightgrey"
     return Badge(label=one_line(visible(label), _MAX_LABEL), message=message, color=color)
-
-
-def _file_name(label: str, taken: set[str]) -> str:
-    """Return a name that needs no escaping in a URL and is unique even if upper and lower case are equal."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", label).strip("-.")
-    if name and len(name) <= _MAX_NAME and name.casefold() not in taken:
-        return name
-    return f"{name[:_MAX_NAME]}-{hashlib.sha256(label.encode()).hexdigest()[:8]}".lstrip("-")

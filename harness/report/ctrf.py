@@ -1,6 +1,5 @@
 """The report as CTRF JSON, a common format of test reports (ctrf.io): the outcomes of JUnit XML."""
 
-import datetime as dt
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ from harness.report.cell_columns import CellRow
 from harness.report.inert import inert_json
 from harness.report.junit import case_message, case_outcome, case_seconds, exit_outcomes
 from harness.report.rows import TargetRow
+from harness.report.utc_moment import epoch_ms
 from harness.report.view import Report
 
 _SPEC = "0.0.0"
@@ -34,8 +34,8 @@ def to_ctrf(report: Report, targets: Sequence[TargetRow], cells: Iterable[CellRo
             "summary": {
                 "tests": len(tests),
                 **counts,
-                "start": _epoch_ms(report.first),
-                "stop": _epoch_ms(report.last),
+                "start": epoch_ms(report.first),
+                "stop": epoch_ms(report.last),
             },
             "tests": tests,
             "environment": {"appName": report.name, "extra": {"complete": report.complete}},
@@ -70,14 +70,6 @@ def _tests(
             "duration": 0,
             "message": _text(exits.reason),
         }
-
-
-def _epoch_ms(moment: str) -> int:
-    """Return milliseconds since 1970; 0 for an unknown time."""
-    try:
-        return round(1000 * dt.datetime.fromisoformat(moment).timestamp())
-    except (ValueError, OverflowError):
-        return 0
 
 
 def _text(text: str) -> str:

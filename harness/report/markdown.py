@@ -11,6 +11,7 @@ from harness.report.failing_ways import decisive, first_wrong, largest_kl
 from harness.report.figures import alike, brief, multiple, percentage, plural, ratio
 from harness.report.inert import code, heading, linked, markdown_table
 from harness.report.rows import TargetRow
+from harness.report.target_identity import NOTHING_KNOWN
 from harness.report.tone import spoken
 from harness.report.view import Report
 
@@ -79,11 +80,14 @@ def _what_ran(report: Report) -> Iterator[str]:
             code(each.library),
             code(each.driver),
             code(each.device),
+            *(code(value) for _, value in each.facts.in_words()),
             f"**{each.hardware}**" if each.simulated else each.hardware,
         )
         for each in report.identities
     ]
-    yield from _first(("target", "onnxruntime", "provider", "library", "driver", "device", "is"), rows)
+    words = [word.lower() for word, _ in NOTHING_KNOWN.facts.in_words()]
+    head = ("target", "onnxruntime", "provider", "library", "driver", "device", *words, "is")
+    yield from _first(head, rows)
 
 
 def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:

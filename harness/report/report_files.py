@@ -24,12 +24,15 @@ from harness.report.nights import nights_of
 from harness.report.open_metrics import to_open_metrics
 from harness.report.operator_pages import documented_operators
 from harness.report.read import RunData, captured_output, read_run, run_folders
+from harness.report.results_beside import read_results_beside
 from harness.report.rows import TargetRow, cell_rows, target_rows
 from harness.report.run_comparison import read_side
 from harness.report.sarif import to_sarif
 from harness.report.site import write_site
+from harness.report.target_file_names import target_file_names
 from harness.report.trend import TrendDatabase, failing_cells
 from harness.report.view import Report, build_report
+from harness.report.wpt_writer import to_wpt
 
 
 class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,7 +48,7 @@ class ReportContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @without_collector()
-def write_report(
+def write_report(  # noqa: PLR0913 - one for each option of the command
     runs: Path | str | Sequence[Path | str],
     out: Path | str,
     formats: str | Sequence[str] = ("html",),
@@ -54,6 +57,7 @@ def write_report(
     baseline: Path | str | None = None,
     history: TrendDatabase | None = None,
     trends: str = "",
+    beside: Sequence[Path | str] = (),
 ) -> tuple[Path, ...]:
     """Render one run, or several as one.
 
@@ -65,13 +69,14 @@ def write_report(
         baseline: A run, or a folder of runs, with which the HTML report compares.
         history: A history, or a store of many runs, from which the age of cells and faults is read.
         trends: Link to a page with trends, from the pages of the report.
+        beside: Files with results of other tools, for the page *Compare*: see docs/reference/formats.md.
 
     Returns:
-        The first file of each format.
+        The first file of each format, or its folder.
 
     Raises:
-        UsageError: A run folder or the history is missing or damaged, a format is unknown, or ``out`` cannot
-            be written.
+        UsageError: A run folder, the history or a file beside is missing or damaged, a format is unknown, or
+            ``out`` cannot be written.
     """
     folders = [Path(runs)] if isinstance(runs, str | Path) else [*map(Path, runs)]
     formats = [formats] if isinstance(formats, str) else formats
@@ -98,6 +103,8 @@ def write_report(
         failing=None if history is None else failing_cells(history, matrix),
         nights=None if history is None else nights_of(history, matrix, trends=trends),
     )
+    others = tuple(each for path in beside for each in read_results_beside(Path(path)))
+    report = msgspec.structs.replace(report, beside=others)
     replaced = None if templates is None else Path(templates)
     content = ReportContent(report=report, targets=target_rows(report), templates=replaced)
     try:
@@ -179,6 +186,18 @@ def _badge(content: ReportContent, out: Path) -> Path:
     return out / "badge.json"
 
 
+def _wpt(content: ReportContent, out: Path) -> Path:
+    (out / "wpt").mkdir(exist_ok=True)
+    by_target: dict[str, list[CellRow]] = {row.label: [] for row in content.targets}
+    for cell in content.cells():
+        by_target[cell.label].append(cell)
+    for row, name in zip(content.targets, target_file_names(by_target), strict=True):
+        report = content.report
+        text = to_wpt(row, by_target[row.label], first=report.first, last=report.last)
+        write_aside(out / "wpt" / f"{name}.json", text)
+    return out / "wpt"
+
+
 FORMATS: dict[str, Callable[[ReportContent, Path], Path]] = {
     "html": lambda content, out: write_site(content.report, out, templates=content.templates),
     "markdown": _markdown,
@@ -189,5 +208,6 @@ FORMATS: dict[str, Callable[[ReportContent, Path], Path]] = {
     "sarif": _sarif,
     "openmetrics": _open_metrics,
     "badge": _badge,
+    "wpt": _wpt,
 }
 """Name -> function that writes the format and returns its first file."""

@@ -30,6 +30,9 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         library: File name of the plugin's library.
         driver: Drivers with their versions.
         device: Name of the device.
+        vendor: Its vendor; the numbers that follow are onnxruntime's, decimal.
+        firmware: Its version, where the provider or a driver tells it.
+        build: The provider's own version, and the first 12 digits of the SHA-256 of its library.
         simulated: The program that stands for the accelerator; empty without one, or if it is not known.
         lacks: Features that its device lacks, each with the cells that fail or are refused without it.
         exit: ``unclean_exit`` if a process of the target that was asked to end died or did not end.
@@ -69,6 +72,12 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
     library: str
     driver: str
     device: str
+    vendor: str
+    vendor_id: str
+    device_id: str
+    architecture: str
+    firmware: str
+    build: str
     simulated: str
     lacks: str
     exit: Verdict | None
@@ -121,6 +130,7 @@ def target_rows(report: Report) -> tuple[TargetRow, ...]:
             axes=dict(row.column.axes),
             required=row.column.target in report.run.required,
             **{name: getattr(what, name) for name in _OF_IDENTITY},
+            **msgspec.structs.asdict(what.facts),
             simulated=report.run.simulated.get(row.column.target, ""),
             lacks=", ".join(
                 f"{one.feature} ({one.cells:,})" for one in lacks_of(report.by_column.get(row.column, ()))

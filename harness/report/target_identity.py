@@ -1,10 +1,11 @@
-"""A target's identity when it ran: releases, library, driver, device, and whether a program stood for it."""
+"""A target's identity when it ran: releases, library, device, and whether a program stood for it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from harness.plan.device_identity import DeviceIdentity, device_identity_of
 from harness.plan.surroundings import surroundings_of
 from harness.report.merge import MergedRun, RunEnvironment, target_settings
 
@@ -23,7 +24,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
         ep_version: Version of the plugin, or of the runtime that the provider is built into.
         library: File name of the plugin's library; empty if the provider is built in.
         driver: Drivers with their versions.
-        device: Name of the device.
+        device: Name of the device; ``facts`` has what else is known of it.
         simulated: Whether a program stands for the accelerator; null if unknown.
         unavailable: Why it could not be used; empty if it could.
     """
@@ -35,6 +36,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     library: str = ""
     driver: str = ""
     device: str = ""
+    facts: DeviceIdentity = DeviceIdentity()
     simulated: bool | None = None
     unavailable: str = ""
 
@@ -90,6 +92,7 @@ def identity_of(environment: RunEnvironment, settings: Mapping[str, Mapping[str,
         library=re.split(r"[/\\]", library)[-1],
         driver=", ".join(dict.fromkeys(filter(None, map(_driver, seen.drivers.items())))),
         device=seen.device,
+        facts=device_identity_of(facts, chain, chosen),
         simulated=seen.simulator,
         unavailable=str(facts.get("unavailable") or ""),
     )

@@ -26,6 +26,7 @@ from harness.report.merge import MergedRun, target_settings
 from harness.report.nights import Nights
 from harness.report.noise_errors import ColumnNoise, column_noise
 from harness.report.report_cell import UNKNOWN_MATRIX, ReportCell, sorted_cells
+from harness.report.results_beside import ResultsBeside
 from harness.report.target_identity import Identity, identities
 from harness.report.trend_points import Failing
 
@@ -68,6 +69,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         changes: The changes since an older run; null without one.
         faults: The faults that triage found; empty if no run was triaged.
         nights: The runs of a history side by side; null without a history.
+        beside: Results of other tools, for the page *Compare*.
         failing: Cells that fail in the newest run of a history, by their ids; null without a history.
     """
 
@@ -99,6 +101,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[ReportFault, ...] = ()
     failing: Mapping[str, Failing] | None = None
     nights: Nights | None = None
+    beside: tuple[ResultsBeside, ...] = ()
 
     @property
     def named(self) -> bool:

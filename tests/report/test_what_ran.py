@@ -94,6 +94,13 @@ def test_every_format_names_what_ran(published: Path, file: str) -> None:
         assert fact in text, fact
 
 
+def test_what_is_not_known_of_a_device_is_told_so(published: Path) -> None:
+    page = (published / "index.html").read_text("utf-8")
+    assert "firmware not known" in page.partition('id="what"')[2].partition("</section>")[0]
+    rows = {row["target"]: row for row in json.loads((published / "report.json").read_bytes())["targets"]}
+    assert (rows["npu"]["firmware"], rows["npu"]["vendor"]) == ("", "Vendor")
+
+
 @pytest.mark.parametrize("file", ["index.html", "models.html", "report.md", "junit.xml", "badges/qnn.json"])
 def test_a_simulated_target_is_called_so(published: Path, file: str) -> None:
     assert "simulated" in (published / file).read_text("utf-8")

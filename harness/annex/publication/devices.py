@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from harness.annex.publication.entry import AcceptedSubmission
+from harness.annex.publication.entry import AcceptedSubmission, newest_version
 from harness.annex.publication.lines import CaseChanges, Line, steps_of
 
 _FACTS = {"vendor_id": re.compile(r"\bvendor_id (\d+)"), "device_id": re.compile(r"\bdevice_id (\d+)")}
@@ -51,6 +51,11 @@ class SiteDevice(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(filter(None, found)))
 
     @property
+    def newest_runtime(self) -> str:
+        """The newest onnxruntime of its submissions."""
+        return newest_version(entry.statement.environment.onnxruntime for entry, *_ in self.history)
+
+    @property
     def newest(self) -> str:
         """The day of its newest submission."""
         return self.history[0][0].statement.created[:10]
@@ -79,12 +84,6 @@ def device_kind(entry: AcceptedSubmission) -> str:
 def driver_of(entry: AcceptedSubmission) -> str:
     """Return the drivers of a submission with their versions, in one line; empty if unknown."""
     return ", ".join(f"{name} {version}" for name, version in entry.statement.environment.drivers.items())
-
-
-def build_of(entry: AcceptedSubmission) -> str:
-    """Return the build of a provider: the first digits of the SHA-256 of its libraries; empty if unknown."""
-    digests = entry.statement.environment.libraries.values()
-    return ", ".join(dict.fromkeys(digest[:8] for digest in digests))
 
 
 def counted_lines(lines: Iterable[Line]) -> dict[tuple[str, str, str], dict[str, Line]]:

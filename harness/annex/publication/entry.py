@@ -1,7 +1,7 @@
 """One published submission, in the form that the pages of a site need."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from harness.annex.conformance.level import CaseResult, ProfileResult, Standing
 from harness.annex.conformance.profiles.profile import CORE
 from harness.annex.conformance.submission import Level, Statement
+from harness.plan.device_identity import DeviceIdentity
 from harness.report.figures import Share
 
 LEVEL_TONES = {Level.CONFORMANT: "passed", Level.PARTIAL: "partial", Level.NOT: "failed"}
@@ -43,6 +44,7 @@ class AcceptedSubmission(msgspec.Struct, frozen=True, kw_only=True):
         has_plugin: Whether its provider came from a plugin library.
         signer: Identity or fingerprint of the key; empty if nobody signed.
         simulated: The program that stands for its accelerator; empty without one, or if it is not known.
+        facts: What its run tells about its device and provider, beyond the statement.
     """
 
     id: str
@@ -56,6 +58,7 @@ class AcceptedSubmission(msgspec.Struct, frozen=True, kw_only=True):
     has_plugin: bool = False
     signer: str = ""
     simulated: str = ""
+    facts: DeviceIdentity = DeviceIdentity()
 
     @property
     def label(self) -> str:
@@ -128,6 +131,11 @@ def version_order(version: str) -> tuple[tuple[int, int, str], ...]:
     parts = re.findall(r"\d+|[A-Za-z]+", version)
     numbers = [(1, int(part), "") if part.isdecimal() else (-1, 0, part.casefold()) for part in parts]
     return (*numbers, (0, 0, ""))
+
+
+def newest_version(versions: Iterable[str]) -> str:
+    """Return the newest of some versions; at least one."""
+    return max(versions, key=version_order)
 
 
 def anchor_of(label: str) -> str:

@@ -11,13 +11,14 @@ from typing import Any, Literal
 import msgspec
 
 from harness.annex.conformance.submission import Level, Statement
-from harness.annex.publication.devices import DeviceFacts, SiteDevice, build_of, driver_of
+from harness.annex.publication.devices import DeviceFacts, SiteDevice, driver_of
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.gather import Gathered, RefusedSubmission
 from harness.annex.publication.lines import line_id
 from harness.core.errors import one_line
 from harness.core.json_schema import json_schema_of
 from harness.core.visible_text import visible
+from harness.plan.device_identity import DeviceIdentity
 from harness.report.badge import Badge
 from harness.report.inert import inert_csv
 
@@ -41,6 +42,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
         passed: Passed cases of core and claimed features.
         required: All cases of these features.
         simulated: The program that stands for its accelerator; empty without one, or if it is not known.
+        facts: Its device and the build of its provider, as far as its run tells them.
         statement: Its ``statement.json``.
         cases: Label of a case -> its verdict.
     """
@@ -55,6 +57,7 @@ class Published(msgspec.Struct, frozen=True, kw_only=True):
     statement: Statement
     cases: dict[str, str]
     simulated: str = ""
+    facts: DeviceIdentity = DeviceIdentity()
 
 
 class PublicationData(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +112,7 @@ class HistoryRow(msgspec.Struct, frozen=True, kw_only=True):
     provider: str
     onnxruntime: str
     driver: str
+    firmware: str
     build: str
     profile: str
     level: str
@@ -200,6 +204,7 @@ def _published(entry: AcceptedSubmission) -> Published:
         required=entry.share.total,
         statement=entry.statement,
         simulated=entry.simulated,
+        facts=entry.facts,
         cases={one.label: one.verdict.value for one in entry.result.cases},
     )
 
@@ -215,7 +220,8 @@ def _history_row(entry: AcceptedSubmission) -> HistoryRow:
         provider=where.provider,
         onnxruntime=where.onnxruntime,
         driver=driver_of(entry),
-        build=build_of(entry),
+        firmware=entry.facts.firmware,
+        build=entry.facts.build,
         profile=entry.profile,
         level=entry.level.value,
         passed=entry.share.count,

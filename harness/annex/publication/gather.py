@@ -141,6 +141,7 @@ class _Accepted:
             has_plugin=one.has_plugin,
             signer=one.signer,
             simulated=one.simulated,
+            facts=one.facts,
         )
 
 

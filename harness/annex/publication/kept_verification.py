@@ -27,6 +27,7 @@ from harness.core.run_info import RunInfo
 from harness.core.verdict import Verdict
 from harness.core.writing import write_aside, writing
 from harness.corpus.cache import ENVIRONMENT, cache_root
+from harness.plan.device_identity import DeviceIdentity, device_identity_of
 from harness.plan.surroundings import surroundings_of
 from harness.report.merge import target_settings
 
@@ -51,6 +52,7 @@ class KeptVerification(msgspec.Struct, frozen=True, kw_only=True):
         records: Number of its records.
         has_plugin: Whether its provider came from a plugin library.
         simulated: The program that stands for its accelerator; empty without one, or if it is not known.
+        facts: What its run tells about its device and provider, beyond the statement.
     """
 
     day: dt.date
@@ -67,6 +69,7 @@ class KeptVerification(msgspec.Struct, frozen=True, kw_only=True):
     records: int
     has_plugin: bool = False
     simulated: str = ""
+    facts: DeviceIdentity = DeviceIdentity()
 
     @property
     def refused(self) -> bool:
@@ -162,6 +165,8 @@ def _kept(one: Verification, day: dt.date) -> KeptVerification:
     statement = one.statement
     reasons = {case_key(record): record.reason for record in one.records}
     cases = one.result.cases if readable and one.result is not None else ()
+    provider = statement.environment.provider if statement else ""
+    simulated, facts = _device(run, provider) if run else ("", DeviceIdentity())
     return KeptVerification(
         day=day,
         dated=any(each.name in _DATED for each in one.findings) or bool(statement and statement.waivers),
@@ -180,16 +185,20 @@ def _kept(one: Verification, day: dt.date) -> KeptVerification:
         times=measured_times(one.records).astype("<u8").tobytes(),
         records=len(one.records),
         has_plugin=run is not None and any("plugin" in target for target in run.targets.values()),
-        simulated=_simulated(run, statement.environment.provider) if run and statement else "",
+        simulated=simulated,
+        facts=facts,
     )
 
 
-def _simulated(run: RunInfo, provider: str) -> str:
-    """Return the program that stands for the accelerator of a run's target; empty without one."""
+def _device(run: RunInfo, provider: str) -> tuple[str, DeviceIdentity]:
+    """Return the program that stands for the accelerator of a run, empty without one, and its device."""
     settings = target_settings(run.matrix)
+    found = DeviceIdentity()
     for name, fingerprint in run.targets.items():
         wanted = settings.get(name, {}).get("device")
         device = {str(key): str(value) for key, value in wanted.items()} if isinstance(wanted, dict) else {}
+        if found == DeviceIdentity():
+            found = device_identity_of(fingerprint, (provider,), device)
         if by := surroundings_of(fingerprint, (provider,), device).simulated_by:
-            return by
-    return ""
+            return by, found
+    return "", found

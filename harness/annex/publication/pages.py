@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from harness.annex.conformance.waivers import covers
-from harness.annex.publication.devices import SiteDevice, build_of, device_id, devices_of, driver_of
+from harness.annex.publication.devices import SiteDevice, device_id, devices_of, driver_of
 from harness.annex.publication.entry import LEVEL_TONES, LEVEL_WORDS, NO_CASE, AcceptedSubmission, anchor_of
 from harness.annex.publication.gather import Gathered
 from harness.annex.publication.index import INDEX_KINDS, index_of
@@ -21,6 +21,7 @@ from harness.annex.publication.profile_cases import (
     view_of,
 )
 from harness.annex.publication.rerun_command import rerun_of
+from harness.annex.publication.since_table import TRAIT_KINDS, since_table
 from harness.annex.publication.site_file import SiteFile, SiteStates
 from harness.annex.publication.version_table import version_tables
 from harness.report.page import Pages
@@ -48,9 +49,7 @@ class SitePages:
         self.groups, self.devices = product_groups(self.lines), devices_of(self.lines)
         self.states = SiteStates(title, len(gathered.refused))
         self._maker = Pages()
-        self._maker.environment.filters.update(
-            anchor=anchor_of, device_id=device_id, driver=driver_of, build=build_of
-        )
+        self._maker.environment.filters.update(anchor=anchor_of, device_id=device_id, driver=driver_of)
 
     def all(self) -> Iterator[SiteFile]:
         """Yield each page."""
@@ -63,6 +62,13 @@ class SitePages:
                 yield from self._product(group, labels)
         yield from self._profiles(views)
         yield from self._operators()
+        yield self._page(
+            "since.html",
+            "publication_since.html",
+            FILTERS,
+            rows=since_table(self.lines),
+            kinds=TRAIT_KINDS,
+        )
         yield from self._devices()
         found = addresses_by_profile(self.lines, labels)
         scripts = ("report.js", "publication_find.js")

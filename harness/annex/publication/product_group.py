@@ -7,6 +7,7 @@ import msgspec
 from harness.annex.conformance.level import Standing
 from harness.annex.conformance.submission import Level
 from harness.annex.publication.devices import counted_lines
+from harness.annex.publication.entry import newest_version
 from harness.annex.publication.lines import Line
 from harness.annex.publication.operator_page import Named, product_id
 
@@ -31,6 +32,11 @@ class ProductGroup(msgspec.Struct, frozen=True, kw_only=True):
     def newest_day(self) -> str:
         """The day of its newest submission."""
         return max(line.newest_day for line in self.lines)
+
+    @property
+    def newest_runtime(self) -> str:
+        """The newest onnxruntime that ran with the newest version on a device."""
+        return newest_version(line.current.onnxruntime for line in self.lines)
 
     def conformant(self, profile: str) -> tuple[int, int]:
         """Return how many devices are conformant to a profile, and how many submitted it."""

@@ -15,6 +15,7 @@ from harness.annex.publication.lines import product_lines
 from harness.annex.publication.operator_page import OperatorView, operator_home, operator_views
 from harness.annex.publication.product_group import FEW, product_groups, shared_columns
 from harness.annex.publication.publisher_site import write_publication
+from harness.annex.publication.since_table import since_table
 from harness.annex.publication.version_table import version_tables
 from tests.annex.conformance.small_profiles import operators_profile
 from tests.annex.conformance.submissions import changed, refused, wrong
@@ -81,6 +82,22 @@ def test_the_first_version_that_works_and_where_it_broke_again(
     assert (second.passing, second.broke) == (0, entries["1.24"])
     (always,) = view_of_neg(entries["1.9"]).products
     assert always.count.from_start
+
+
+def test_types_features_and_surfaces_have_their_first_version_as_well(
+    entries: dict[str, AcceptedSubmission],
+) -> None:
+    grown = since_table(product_lines(entries[name] for name in ("1.8", "1.9", "1.10")))
+    assert {(row.kind, row.name): row.products[0].count.since for row in grown} == {
+        ("element type", "float32"): entries["1.9"],
+        ("element type", "int64"): entries["1.8"],
+        ("feature", "contrib"): entries["1.8"],
+        ("feature", "core"): entries["1.9"],
+        ("surface", "plain"): entries["1.9"],
+    }
+    assert [row.products[0].count.from_start for row in grown] == [False, True, True, False, False]
+    (last,) = since_table(product_lines(entries.values()))[-1].products
+    assert (last.count.passing, last.count.broke, last.most) == (0, entries["1.24"], (5, 6))
 
 
 def test_what_one_device_shows_counts_for_the_others(entries: dict[str, AcceptedSubmission]) -> None:
@@ -152,6 +169,13 @@ def test_pages_of_devices_operators_and_versions(tmp_path: Path) -> None:
     assert page.count("<tr data-from=") == 2
     assert "1 gained, 0 lost" in page
     assert f'href="{device}"' in site["devices.html"].decode()
+    assert f'<td data-label="EP build">{"d" * 12}</td>' in page
+    assert '<td data-label="Firmware">not known</td>' in page
+    newest = json.loads(site["data.json"])["submissions"][0]
+    assert (newest["facts"]["vendor"], newest["facts"]["firmware"]) == ("Qualcomm", "")
+    told = site[f"s/{newest['id']}/index.html"].decode()
+    assert "<dt>Vendor</dt><dd>Qualcomm</dd>" in told
+    assert "<dt>Firmware</dt><dd>not known</dd>" in told
     assert "1 of 1" in site["operators.html"].decode()
     (listed,) = json.loads(site["devices.json"])["devices"]
     assert (listed["submissions"], listed["facts"][0]["kind"]) == (2, "NPU")
@@ -164,7 +188,10 @@ def test_pages_of_devices_operators_and_versions(tmp_path: Path) -> None:
     ]
     assert "since 1.9 <span" in site["o/Neg/index.html"].decode()
     assert "at least since 1.8 <span" in site["o/Add/index.html"].decode()
-    assert '<tr data-version="1.9" data-from="20' in site["versions.html"].decode()
+    types = site["since.html"].decode()
+    assert 'id="element-type-float32"' in types
+    assert "since 1.9 <span" in types
+    assert '<tr data-version="1.9" data-onnxruntime="1.31.1" data-from="20' in site["versions.html"].decode()
     for folder in ("a", "b"):
         for file in (publisher.submissions / folder).rglob("*"):
             if file.is_file():

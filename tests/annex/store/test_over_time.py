@@ -82,7 +82,7 @@ def test_history_of_a_folder(months: Path, place: Path, capsys: Capture) -> None
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--over-time", "--baseline", "x"), "drop --baseline and --history"),
+        (("--over-time", "--baseline", "x"), "drop --baseline, --history and --beside"),
         (("--over-time", "--templates", "none"), "none"),
     ],
 )

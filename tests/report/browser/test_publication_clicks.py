@@ -1,5 +1,6 @@
 """What a reader asks of a big site: each answer is found in three clicks or fewer, and no page is heavy."""
 
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,6 +45,8 @@ QUESTIONS: dict[str, tuple[Sequence[str], str]] = {
     "which devices get Gather right": (["Operators", "Gather"], "Every case passes"),
     "on how many devices does each product get Gather right": (["Operators"], " of "),
     "since which version does it": (["Operators", "Gather"], "Since which version"),
+    "since which version does an element type work": (["Types"], "at least since"),
+    "where did an element type break": (["Types"], "broke in"),
     "which case of it fails": (["Operators", "Gather"], "suite/gather_003"),
     "what is my device": (["Devices", "NPU Maker2 device_id 3"], "vendor 4002 · device 3"),
     "which drivers did it have": (["Devices", "NPU Maker2 device_id 3"], "Drivers"),
@@ -86,6 +89,26 @@ def test_least_values_narrow_a_table_and_stay_in_its_address(browser: "Browser",
     assert 0 < len(kept) < len(every)
     browser.open(browser.value("location.href"))
     assert browser.value(shown) == kept
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_no_kind_of_page_breaks_a_rule_of_accessibility(
+    browser: "Browser", axe: str, site: Path, width: int, scheme: str
+) -> None:
+    browser.size(width)
+    browser.look(prefers_color_scheme=scheme)
+    kinds = {
+        re.sub(r"^([a-z])/[^/]+/", r"\1/", one.relative_to(site).as_posix()): one
+        for one in site.rglob("*.html")
+    }
+    assert {"index.html", "since.html", "m/index.html", "d/index.html", "o/index.html"} <= set(kinds)
+    broken = {}
+    for kind, page in kinds.items():
+        browser.open(page.as_uri())
+        broken[kind] = browser.violations(axe)
+    assert {kind: found for kind, found in broken.items() if found} == {}
 
 
 @pytest.mark.long
