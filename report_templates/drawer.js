@@ -68,7 +68,7 @@ function tableOf(items) {
   const table = document.createElement("table");
   table.className = "metrics";
   const head = table.createTHead().insertRow();
-  head.append(...keys.map((key) => element("th", key.replaceAll("_", " "))));
+  head.append(...keys.map((key) => Object.assign(element("th", key.replaceAll("_", " ")), { scope: "col" })));
   const body = table.createTBody();
   for (const row of rows) {
     body.insertRow().append(...keys.map((key) => element("td", shownPart(row[key] ?? null))));

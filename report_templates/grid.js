@@ -139,8 +139,11 @@ function show() {
     }
   });
   const some = reaches && left ? `; ${left.toLocaleString("en")} of them on other pages are not listed here` : "";
-  shown.textContent = narrowed || some
-    ? `${count.toLocaleString("en")} of ${total.toLocaleString("en")} models${some}` : "";
+  const columns = wanted.filter(Boolean).length;
+  const narrower = columns < wanted.length ? [`${columns} of ${wanted.length} columns`] : [];
+  const fewer = narrowed || some
+    ? [`${count.toLocaleString("en")} of ${total.toLocaleString("en")} models${some}`] : [];
+  shown.textContent = [...fewer, ...narrower].join(", ");
 }
 
 function rank(look) {

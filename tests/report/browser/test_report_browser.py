@@ -475,6 +475,7 @@ def test_without_a_script_everything_is_there_but_the_forms(browser: "Browser", 
             text = re.sub(r"<[^>]*>", " ", html)
             wanted = {
                 "index.html": "Right answers:",
+                "compare.html": "Any two targets of this report",
                 "models.html": "m_nan_mismatch",
                 "operators.html": "MatMul",
                 "api.html": "run with a cache",
