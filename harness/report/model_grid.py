@@ -80,7 +80,9 @@ class GridRow(msgspec.Struct, frozen=True, kw_only=True):
     def looks(self) -> tuple[tuple[str, str] | None, ...]:
         """``(classes, symbol and verdict)`` of each square; None without a record."""
         return tuple(
-            cell and (cell.classes, f"{cell.symbol} {cell.text}" if _is_word(cell.text) else cell.symbol)
+            None
+            if cell is None
+            else (cell.classes, f"{cell.symbol} {cell.text}" if _is_word(cell.text) else cell.symbol)
             for cell in self.cells
         )
 
@@ -165,13 +167,13 @@ def model_pages(report: Report) -> Iterator[ModelPage]:
     whole = [
         _suite(name, suites[name], len(report.columns), complete=report.complete) for name in sorted(suites)
     ]
-    rows = [(suite, row) for suite in whole for row in suite.rows]
+    every = [(suite, row) for suite in whole for row in suite.rows]
     index = Markup()
-    if sum(_chars(row) for _, row in rows) > paging.PART_CHARS:
+    if sum(_chars(row) for _, row in every) > paging.PART_CHARS:
         index = model_index((suite.name, suite.rows) for suite in whole)
     if len(index) > paging.PART_CHARS * _LARGEST_INDEX:
         index = Markup()
-    parts = list(paging.split(rows, lambda pair: _chars(pair[1]), used=len(index))) or [[]]
+    parts = list(paging.split(every, lambda pair: _chars(pair[1]), used=len(index))) or [[]]
     files = tuple((page_file("models", number), _label(part)) for number, part in enumerate(parts, start=1))
     filters = column_filters(report.columns)
     for number, ((file, _), part) in enumerate(zip(files, parts, strict=True)):
@@ -179,7 +181,7 @@ def model_pages(report: Report) -> Iterator[ModelPage]:
             file=file,
             files=files,
             suites=tuple(_suites_of(part)),
-            models=len(rows),
+            models=len(every),
             index=Markup() if number else index,
             starts=tuple(accumulate(map(len, parts[:-1]), initial=0)),
             indexed=bool(index),
@@ -221,7 +223,7 @@ def _chars(row: GridRow) -> int:
 
 
 def _label(part: Sequence[tuple[GridSuite, GridRow]]) -> str:
-    names = [f"{suite.name}/{one_line(row.model, 40)}" for suite, row in (part[:1] + part[-1:])]
+    names = [f"{suite.name}/{one_line(row.model, 40)}" for suite, row in (*part[:1], *part[-1:])]
     return " … ".join(dict.fromkeys(names))
 
 

@@ -125,7 +125,8 @@ def performance_view(report: Report) -> Iterator[Performance]:
     total = sum(map(len, by_model.values()))
     columns = tuple(_speeds(by_model.values(), report))
     threads = allowed.pop() if len(allowed) == 1 else ""
-    parts = list(split((*models, *text.models), _chars, used=400 * len(columns)))
+    blocks: list[TimedModel | TextSpeedModel] = [*models, *text.models]
+    parts = list(split(blocks, _chars, used=400 * len(columns)))
     files = tuple(
         (page_file("performance", number), part[0].name) for number, part in enumerate(parts, start=1)
     )
