@@ -3,12 +3,6 @@
 
 const MOST_ROWS = 2000;
 
-async function unpack() {
-  const packed = Uint8Array.from(atob(document.getElementById("archive").textContent), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return JSON.parse(await new Response(stream).text());
-}
-
 function made(name, text, className = "") {
   const element = document.createElement(name);
   element.textContent = text;
@@ -68,7 +62,7 @@ function compare({ cases, groups, verdicts }, from, to) {
 }
 
 async function start() {
-  const told = await unpack();
+  const told = JSON.parse(await unpacked(document.getElementById("archive")));
   const choice = document.getElementById("choice");
   const [from, to] = choice.querySelectorAll("select");
   const of = new Map(told.sides.map((one) => [one.id, one]));

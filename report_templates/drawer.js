@@ -3,17 +3,15 @@
 
 const MOST_IN_A_ROW = 8;
 const drawer = document.getElementById("drawer");
-let unpacked = null;
+let lines = null;
 
-async function unpack() {
-  const packed = Uint8Array.from(atob(document.getElementById("archive").textContent), (c) => c.charCodeAt(0));
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return (await new Response(stream).text()).split("\n");
+async function records() {
+  lines ??= unpacked(document.getElementById("archive"));
+  return (await lines).split("\n");
 }
 
 async function entry(number) {
-  unpacked ??= unpack();
-  return JSON.parse((await unpacked)[number]);
+  return JSON.parse((await records())[number]);
 }
 
 // Terminal colours are removed; invisible characters are spelled out, as everywhere in the report.
@@ -70,7 +68,7 @@ function tableOf(items) {
   const table = document.createElement("table");
   table.className = "metrics";
   const head = table.createTHead().insertRow();
-  head.append(...keys.map((key) => element("th", key.replaceAll("_", " "))));
+  head.append(...keys.map((key) => Object.assign(element("th", key.replaceAll("_", " ")), { scope: "col" })));
   const body = table.createTBody();
   for (const row of rows) {
     body.insertRow().append(...keys.map((key) => element("td", shownPart(row[key] ?? null))));
@@ -92,8 +90,8 @@ function pairs(record, path = "") {
 const every = suites.flatMap(({ rows }) => rows);
 
 function numberOf(cell) {
-  const { first, cells } = every.find(({ row }) => row === cell.parentElement);
-  return first + cells.slice(0, cells.indexOf(cell)).filter((other) => other.className).length;
+  const { first, cells } = every.find(({ row }) => row === cell.parentElement) ?? {};
+  return cells && first + cells.slice(0, cells.indexOf(cell)).filter((other) => other.className).length;
 }
 
 function squareOf(number) {
@@ -136,14 +134,20 @@ async function open(cell) {
   keep();
 }
 
-// A link to a cell opens it, if it is on this page.
+// A link to a cell opens it; the first of several files leads to the one that has it.
 async function openAsked(id) {
-  unpacked ??= unpack();
-  const number = (await unpacked).findIndex((line) => line && JSON.parse(line)[1].cell === id);
+  const number = (await records()).findIndex((line) => line && JSON.parse(line)[1].cell === id);
   if (number >= 0) {
     const cell = squareOf(number);
     cell.scrollIntoView({ block: "center" });
     open(cell);
+    return;
+  }
+  await ready;
+  const model = decodeURIComponent(id.slice(0, id.lastIndexOf("["))).toLowerCase();
+  const elsewhere = suites.flatMap(({ rows }) => rows).find(({ file, name }) => file && name === model);
+  if (elsewhere) {
+    location.replace(`${elsewhere.file}#?${new URLSearchParams({ cell: id })}`);
   }
 }
 
@@ -157,7 +161,7 @@ if (unpacks) {
 
 grid.addEventListener("click", (event) => {
   const cell = event.target.closest("tbody tr:not(.suite) td");
-  if (unpacks && cell?.className && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+  if (unpacks && cell?.className && numberOf(cell) !== undefined && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
     event.preventDefault();
     focusOn(cell);
     open(cell);
@@ -167,7 +171,11 @@ grid.addEventListener("keydown", (event) => {
   const cell = event.target.closest("td");
   if (unpacks && (event.key === "Enter" || event.key === " ") && cell?.className) {
     event.preventDefault();
-    open(cell);
+    if (numberOf(cell) === undefined) {
+      cell.querySelector("a").click(); // of another file
+    } else {
+      open(cell);
+    }
   }
 });
 drawer.addEventListener("click", (event) => {

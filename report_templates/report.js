@@ -15,7 +15,7 @@ const state = {
     const text = kept.toString();
     history.replaceState(null, "", text ? `#?${text}` : location.pathname + location.search);
     // The links to the other pages of a table pass the state on.
-    for (const link of document.querySelectorAll("nav.pages a")) {
+    for (const link of document.querySelectorAll("nav.pages a, a.same-state")) {
       link.hash = text ? `?${text}` : "";
     }
   },
@@ -53,6 +53,13 @@ function embed() {
 }
 addEventListener("hashchange", embed);
 embed();
+
+// Base64 of zlib, in an element of the page.
+async function unpacked(element) {
+  const packed = Uint8Array.from(atob(element.textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(stream).text();
+}
 
 // Following a link to a closed cell opens it.
 function openTarget() {

@@ -17,6 +17,7 @@ from harness.report.facts_in_words import evidence, noise_words, scenario_facts
 from harness.report.figures import brief, first_of, multiple, plural
 from harness.report.report_cell import (
     REASON_CHARS,
+    SHOWN_OUTPUTS,
     SHOWN_RETRIES,
     FaultLink,
     ReportCell,
@@ -27,10 +28,9 @@ from harness.report.tone import spoken, tone_of
 from harness.report.view import Report
 from harness.report.worst import is_within
 
-MAX_CAPTURED_CHARS = 300_000
-"""Largest number of characters of captured output over all cells."""
+MAX_CAPTURED_CHARS = 50_000
+"""Largest number of characters of captured output in one file."""
 
-_SHOWN_OUTPUTS = 8
 _SHOWN_OPS = 12
 _SECTIONS = (
     *("Unexpected", "Failed as expected", "Passed in part", "Unsupported", "Excluded"),
@@ -91,15 +91,16 @@ class DetailPage(msgspec.Struct, frozen=True, kw_only=True):
 def detail_pages(report: Report) -> Iterator[DetailPage]:
     """Yield a view for each file; cells keep their order within a section."""
     pages: dict[str, dict[int, list[CellDetail]]] = {}
-    budget = MAX_CAPTURED_CHARS
+    budget: dict[str, int] = {}
     ranked = [(rank, cell) for cell in report.cells if (rank := details_rank(cell.record)) is not None]
     # The most urgent first, so that the budget for captured output goes to what failed.
     for rank, cell in sorted(ranked, key=lambda pair: pair[0]):
         if not cell.href:
             continue
-        output = report.captured(cell.folder, cell.record) if budget > 0 else ""
-        budget -= len(output)
         file, _, anchor = cell.href.partition("#")
+        left = budget.get(file, MAX_CAPTURED_CHARS)
+        output = report.captured(cell.folder, cell.record) if left > 0 else ""
+        budget[file] = left - len(output)
         details = pages.setdefault(file, {}).setdefault(rank, [])
         try:
             details.append(_detail(cell, anchor, report.matrix_path, output))
@@ -127,9 +128,9 @@ def _detail(cell: ReportCell, anchor: str, matrix_path: str, captured: str) -> C
         facts=tuple(_facts(record)),
         outputs=tuple(
             OutputRow(metrics=output, allowed=_allowed(output), noise=noise_words(output.noise))
-            for output in outputs[:_SHOWN_OUTPUTS]
+            for output in outputs[:SHOWN_OUTPUTS]
         ),
-        outputs_left_out=max(0, len(outputs) - _SHOWN_OUTPUTS),
+        outputs_left_out=max(0, len(outputs) - SHOWN_OUTPUTS),
         captured=captured,
         command=command_of(record, matrix_path),
         fault=cell.fault,

@@ -10,10 +10,14 @@ from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.report.fault_bundle import BundleArchive, BundleOf
 from harness.report.merge import MergedRun, RunFault
+from harness.report.paging import split
 from harness.report.report_cell import FaultLink, ReportCell, page_file
 
-FAULTS_PER_PAGE = 40
-"""Number of faults on one page, which then stays below 3 MB."""
+SHOWN_FAULT_CELLS = 60
+"""How many cells of one fault are listed."""
+
+_USUAL_MOST = 100
+"""Nodes, frames and conditions that count for the size of a fault; a page cuts longer lists."""
 
 
 class FaultCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,7 +65,7 @@ class KnownFaults:
         for found in run.faults:
             by_id.setdefault(found.fault.id, []).append(found)
         self._groups = sorted(by_id.values(), key=_order)
-        self._links = [_link(group, number) for number, group in enumerate(self._groups)]
+        self._links = list(_links(self._groups))
         self._exact: dict[tuple[Path, str], FaultLink] = {}
         self._by_cell: dict[str, FaultLink] = {}
         # The results of a target whose runs conflict are shown separately, so a fault of one run explains
@@ -104,11 +108,26 @@ class KnownFaults:
             )
 
 
-def _link(group: Sequence[RunFault], index: int) -> FaultLink:
+def _links(groups: Iterable[Sequence[RunFault]]) -> Iterator[FaultLink]:
+    number = 0
+    for page, part in enumerate(split(groups, _chars), start=1):
+        for group in part:
+            number += 1
+            fault = _first(group).fault
+            # The id of the element counts: an id from a file could equal that of another element.
+            href = f"{page_file('faults', page)}#f{number}"
+            yield FaultLink(id=fault.id, href=href, sentence=fault.sentence)
+
+
+def _chars(group: Sequence[RunFault]) -> int:
+    """Return the approximate size of a fault in its page."""
     fault = _first(group).fault
-    file = page_file("faults", index // FAULTS_PER_PAGE + 1)
-    # The id of the element counts: an id from a file could equal that of another element.
-    return FaultLink(id=fault.id, href=f"{file}#f{index + 1}", sentence=fault.sentence)
+    drawn = 0 if fault.reduced is None else len(fault.reduced.nodes) + len(fault.reduced.tensors)
+    frames = 0 if fault.crash is None else min(_USUAL_MOST, len(fault.crash.frames))
+    conditions = min(_USUAL_MOST, len(fault.conditions))
+    cells = min(SHOWN_FAULT_CELLS, len(_cells(group)))
+    rows = 150 * (frames + cells) + 250 * conditions
+    return 4000 + 3 * min(1000, len(fault.sentence)) + 1000 * min(_USUAL_MOST, drawn) + rows
 
 
 def _first(group: Sequence[RunFault]) -> RunFault:

@@ -1,16 +1,15 @@
 """The page *Faults*: what triage found out about failing cells, each cause once."""
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import accumulate, groupby
 
 import msgspec
 
 from harness.core.verdict import Family, Verdict
-from harness.report.cell_groups import SHOWN_CELLS
 from harness.report.diff import Diff
 from harness.report.fault_graph import GraphDrawing, draw
-from harness.report.fault_merge import FAULTS_PER_PAGE, FaultCell, ReportFault
+from harness.report.fault_merge import SHOWN_FAULT_CELLS, FaultCell, ReportFault
 from harness.report.fault_words import ConditionRow, ShownFrame, condition_rows, facts, frames, title
-from harness.report.report_cell import page_file
 from harness.report.trend_points import Failing
 from harness.report.view import Report
 
@@ -44,7 +43,7 @@ class FaultsPage(msgspec.Struct, frozen=True, kw_only=True):
     """The view of one file.
 
     Attributes:
-        files: ``(file, number of its first fault)`` of all files, for links.
+        files: ``(file, number of its first fault in words)`` of all files, for links.
         faults: Faults with a result.
         inconclusive: Faults about which nothing more is known.
         known: Faults with a result in all files.
@@ -53,7 +52,7 @@ class FaultsPage(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     file: str
-    files: tuple[tuple[str, int], ...]
+    files: tuple[tuple[str, str], ...]
     faults: tuple[ShownFault, ...]
     inconclusive: tuple[ShownFault, ...]
     known: int
@@ -65,12 +64,16 @@ class FaultsPage(msgspec.Struct, frozen=True, kw_only=True):
 def fault_pages(report: Report) -> Iterator[FaultsPage]:
     """Yield a view for each file; none if no run was triaged."""
     known = {each.link.href for each in report.faults if not each.fault.inconclusive}
-    starts = range(0, len(report.faults), FAULTS_PER_PAGE)
-    files = tuple((page_file("faults", number), start + 1) for number, start in enumerate(starts, start=1))
+    parts = [
+        (file, list(its))
+        for file, its in groupby(report.faults, key=lambda each: each.link.href.partition("#")[0])
+    ]
+    firsts = accumulate((len(its) for _, its in parts), initial=1)
+    files = tuple((file, f"from fault {first:,}") for (file, _), first in zip(parts, firsts, strict=False))
     failed = [cell for cell in report.cells if cell.record.verdict.family is Family.FAILED]
     fresh = None if report.changes is None else _not_failed_before(report.changes)
-    for (file, _), start in zip(files, starts, strict=True):
-        shown = [_shown(each, report, fresh) for each in report.faults[start : start + FAULTS_PER_PAGE]]
+    for file, its in parts:
+        shown = [_shown(each, report, fresh) for each in its]
         yield FaultsPage(
             file=file,
             files=files,
@@ -100,8 +103,8 @@ def _shown(shown: ReportFault, report: Report, fresh: Collection[str] | None) ->
         conditions=condition_rows(fault.conditions)[:_SHOWN_CONDITIONS],
         frames=frames(fault),
         culprit=fault.crash.culprit if fault.crash else "",
-        cells=shown.cells[:SHOWN_CELLS],
-        cells_left_out=max(0, len(shown.cells) - SHOWN_CELLS),
+        cells=shown.cells[:SHOWN_FAULT_CELLS],
+        cells_left_out=max(0, len(shown.cells) - SHOWN_FAULT_CELLS),
     )
 
 

@@ -14,11 +14,9 @@ from harness.report.column import Column
 from harness.report.failing_ways import decisive, fails, first_wrong, generates, largest_kl
 from harness.report.figures import brief, multiple, percentage, ratio
 from harness.report.kl_curve import KlCurve, kl_curve
+from harness.report.paging import split
 from harness.report.report_cell import REASON_CHARS, ReportCell, page_file
 from harness.report.view import Report
-
-CELLS_PER_PAGE = 40
-"""Approximate number of cells in a file; with all ways of each it then stays below some 2 MB."""
 
 MOST_PAGES = 20
 """Largest number of files of the page; ``records.jsonl`` has the cells that do not fit."""
@@ -142,7 +140,7 @@ def generation_pages(report: Report) -> Iterator[GenerationPage]:
         by_model.setdefault(f"{cell.record.suite}/{cell.record.model}", []).append(cell)
     # Stable: models stay in the order of their names within the failing and within the other ones.
     models = sorted(by_model.items(), key=lambda pair: not any(map(_failed, pair[1])))
-    parts = list(_parts(models))
+    parts = list(split(models, lambda pair: sum(map(_chars, pair[1]))))
     shown = parts[:MOST_PAGES]
     files = tuple(
         (page_file("generation", number), one_line(part[0][0], _NAME_CHARS))
@@ -172,18 +170,11 @@ def generation_pages(report: Report) -> Iterator[GenerationPage]:
         )
 
 
-def _parts(models: Sequence[tuple[str, list[ReportCell]]]) -> Iterator[list[tuple[str, list[ReportCell]]]]:
-    """Yield the models of each file; a model is never split."""
-    part: list[tuple[str, list[ReportCell]]] = []
-    count = 0
-    for name, found in models:
-        if part and count + len(found) > CELLS_PER_PAGE:
-            yield part
-            part, count = [], 0
-        part.append((name, found))
-        count += len(found)
-    if part:
-        yield part
+def _chars(cell: ReportCell) -> int:
+    """Return the approximate size of a cell in the page, most of it the curves of its ways."""
+    generation = cell.record.generation
+    ways = 0 if generation is None else len(generation.ways) + len(generation.declined)
+    return 2000 + 1500 * min(_SHOWN_WAYS, ways)
 
 
 def _failed(cell: ReportCell) -> bool:

@@ -5,6 +5,7 @@ cell. Base64 has no character with a meaning in HTML, so no text of a model or p
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, groupby
 
 import msgspec
 from markupsafe import Markup
@@ -15,20 +16,19 @@ from harness.core.compute_share import nodes_on_ep
 from harness.core.errors import one_line
 from harness.core.record import Record, encode_record
 from harness.core.verdict import Family
+from harness.report import paging
 from harness.report.column import Column
 from harness.report.figures import Share
 from harness.report.margin import is_near_limit, lower_precision
+from harness.report.model_index import model_index
 from harness.report.page import packed_text
 from harness.report.report_cell import ReportCell, command_of, page_file
 from harness.report.tone import SYMBOLS, spoken, tone_of
 from harness.report.view import Report
 from harness.report.worst import least_bits
 
-MAX_GRID_SQUARES = 8_000
-"""Squares in one file, which a browser lays out in a fraction of a second."""
-
-_MAX_CHARS = 2_000_000
-"""Approximate largest size of one file, with the records behind its squares."""
+_LARGEST_INDEX = 0.75
+"""Largest part of the first file that the index of all models takes: it holds some 250,000 cells."""
 
 _TITLE_CHARS = 120
 _TAG_CHARS = 24
@@ -59,6 +59,11 @@ class GridCell(msgspec.Struct, frozen=True, kw_only=True):
     href: str
     expected: bool
 
+    @property
+    def classes(self) -> str:
+        """Return the classes of its element."""
+        return self.tone + " near" * self.near + " unexpected" * (not self.expected)
+
 
 class GridRow(msgspec.Struct, frozen=True, kw_only=True):
     """One model.
@@ -70,6 +75,16 @@ class GridRow(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     cells: tuple[GridCell | None, ...]
     records: tuple[Record, ...]
+
+    @property
+    def looks(self) -> tuple[tuple[str, str] | None, ...]:
+        """``(classes, symbol and verdict)`` of each square; None without a record."""
+        return tuple(
+            None
+            if cell is None
+            else (cell.classes, f"{cell.symbol} {cell.text}" if _is_word(cell.text) else cell.symbol)
+            for cell in self.cells
+        )
 
 
 class GridSuite(msgspec.Struct, frozen=True, kw_only=True):
@@ -86,19 +101,6 @@ class GridSuite(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[GridRow, ...]
 
 
-class GridPart(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of the table in one file.
-
-    Attributes:
-        suites: The suites that begin or continue in it.
-    """
-
-    file: str
-    first: str
-    last: str
-    suites: tuple[GridSuite, ...]
-
-
 class ColumnFilter(msgspec.Struct, frozen=True, kw_only=True):
     """A choice among the columns.
 
@@ -112,17 +114,32 @@ class ColumnFilter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ModelPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The view of one file."""
+    """The view of one file.
 
-    part: GridPart
-    parts: tuple[GridPart, ...]
+    Attributes:
+        files: ``(file, its first and last model)`` of all files, for links.
+        suites: The suites that begin or continue in it.
+        models: Number of models in all files.
+        index: What the script needs to look for models in all files: see :mod:`harness.report.model_index`.
+            Empty if there is one file, in all files but the first, and if there are too many models.
+        starts: Number of the first model of each file, from 0.
+        indexed: Whether the first file has an index.
+    """
+
+    file: str
+    files: tuple[tuple[str, str], ...]
+    suites: tuple[GridSuite, ...]
+    models: int
+    index: Markup
+    starts: tuple[int, ...]
+    indexed: bool
     filters: tuple[ColumnFilter, ...]
     matrix_path: str
 
     @property
     def records(self) -> Iterator[Record]:
         """The records behind the squares, row by row."""
-        return (record for suite in self.part.suites for row in suite.rows for record in row.records)
+        return (record for suite in self.suites for row in suite.rows for record in row.records)
 
     @property
     def archive(self) -> Markup:
@@ -150,10 +167,27 @@ def model_pages(report: Report) -> Iterator[ModelPage]:
     whole = [
         _suite(name, suites[name], len(report.columns), complete=report.complete) for name in sorted(suites)
     ]
-    parts = tuple(_parts(whole))
+    every = [(suite, row) for suite in whole for row in suite.rows]
+    index = Markup()
+    if sum(_chars(row) for _, row in every) > paging.PART_CHARS:
+        index = model_index((suite.name, suite.rows) for suite in whole)
+    if len(index) > paging.PART_CHARS * _LARGEST_INDEX:
+        index = Markup()
+    parts = list(paging.split(every, lambda pair: _chars(pair[1]), used=len(index))) or [[]]
+    files = tuple((page_file("models", number), _label(part)) for number, part in enumerate(parts, start=1))
     filters = column_filters(report.columns)
-    for part in parts:
-        yield ModelPage(part=part, parts=parts, filters=filters, matrix_path=report.matrix_path)
+    for number, ((file, _), part) in enumerate(zip(files, parts, strict=True)):
+        yield ModelPage(
+            file=file,
+            files=files,
+            suites=tuple(_suites_of(part)),
+            models=len(every),
+            index=Markup() if number else index,
+            starts=tuple(accumulate(map(len, parts[:-1]), initial=0)),
+            indexed=bool(index),
+            filters=filters,
+            matrix_path=report.matrix_path,
+        )
 
 
 def column_filters(columns: Sequence[Column]) -> tuple[ColumnFilter, ...]:
@@ -172,25 +206,10 @@ def _filter(name: str, values: Iterable[str]) -> ColumnFilter:
     return ColumnFilter(name=name, choices=tuple((value, tuple(its)) for value, its in having.items()))
 
 
-def _parts(suites: Sequence[GridSuite]) -> Iterator[GridPart]:
-    """Fill file after file; a suite that does not fit continues in the next one."""
-    number = 1
-    part: list[GridSuite] = []
-    squares = chars = 0
-    for suite in suites:
-        begin = 0
-        for index, row in enumerate(suite.rows):
-            size = _chars(row)
-            if squares and (squares + len(row.cells) > MAX_GRID_SQUARES or chars + size > _MAX_CHARS):
-                if index > begin:
-                    part.append(msgspec.structs.replace(suite, rows=suite.rows[begin:index]))
-                yield _part(number, part)
-                number, part, begin, squares, chars = number + 1, [], index, 0, 0
-            squares += len(row.cells)
-            chars += size
-        part.append(msgspec.structs.replace(suite, rows=suite.rows[begin:]))
-    if part or number == 1:
-        yield _part(number, part)
+def _suites_of(part: Iterable[tuple[GridSuite, GridRow]]) -> Iterator[GridSuite]:
+    for _, pairs in groupby(part, key=lambda pair: id(pair[0])):
+        its = list(pairs)
+        yield msgspec.structs.replace(its[0][0], rows=tuple(row for _, row in its))
 
 
 def _chars(row: GridRow) -> int:
@@ -203,14 +222,9 @@ def _chars(row: GridRow) -> int:
     return 40 + len(row.model) + squares + 90 * len(row.records) + 90 * outputs + 8 * runs
 
 
-def _part(number: int, suites: Sequence[GridSuite]) -> GridPart:
-    names = [f"{suite.name}/{row.model}" for suite in suites for row in (suite.rows[0], suite.rows[-1])]
-    return GridPart(
-        file=page_file("models", number),
-        first=names[0] if names else "",
-        last=names[-1] if names else "",
-        suites=tuple(suites),
-    )
+def _label(part: Sequence[tuple[GridSuite, GridRow]]) -> str:
+    names = [f"{suite.name}/{one_line(row.model, 40)}" for suite, row in (*part[:1], *part[-1:])]
+    return " … ".join(dict.fromkeys(names))
 
 
 def _suite(name: str, rows: dict[str, list[ReportCell | None]], columns: int, *, complete: bool) -> GridSuite:
@@ -257,6 +271,11 @@ def _text(record: Record) -> str:
         return spoken(record.verdict) + (", flaky" if record.flaky else "")
     bits = least_bits(record)
     return "" if bits is None else f"{bits:.1f}"
+
+
+def _is_word(text: str) -> bool:
+    """Return whether a square has its verdict in words, not delivered bits."""
+    return text[:1].isalpha()
 
 
 def _tag(record: Record) -> str:

@@ -1,7 +1,7 @@
 """The page *Overview*: its view, beside the counts that the report has."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 import msgspec
@@ -9,6 +9,7 @@ import msgspec
 from harness.catalog.option_points import OptionPoints
 from harness.core.errors import one_line
 from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAST_SESSIONS, YOUNG_LEAK_KIB
+from harness.report.changes import change_places
 from harness.report.diff import CellChange, CellChangeKind
 from harness.report.effect import report_effects
 from harness.report.environment import EnvironmentTable, environment_table
@@ -33,6 +34,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
         causes: The causes that explain most failed cells.
         steps: What to do next.
         regressed: The first regressed cells since the older run; empty without one.
+        change_places: Kind of change -> the file that lists its cells; empty without an older run.
         without_effect: Options that changed no cell of a column.
         silent: Options outside the catalogue that changed no bit, each with its target.
         lacking: Features that the devices of targets lack, each once, with the cells that need it.
@@ -46,6 +48,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     causes: MainCauses
     steps: tuple[SuggestedCommand, ...]
     regressed: tuple[CellChange, ...]
+    change_places: Mapping[CellChangeKind, str]
     without_effect: tuple[str, ...]
     silent: tuple[str, ...]
     lacking: tuple[str, ...]
@@ -79,6 +82,7 @@ def overview_view(report: Report) -> Iterator[Overview]:
         regressed=()
         if report.changes is None
         else report.changes.told(CellChangeKind.REGRESSED)[:_SHOWN_CHANGES],
+        change_places={} if report.changes is None else change_places(report.changes),
         without_effect=tuple(first_of(unseen, _SHOWN_OPTIONS)),
         silent=tuple(_silent(report)),
         lacking=tuple(f"{one.target}: {one.words}" for one in report.lacking),

@@ -17,6 +17,7 @@ from harness.core.writing import write_aside, writing
 from harness.data_files import data_root
 from harness.report.figures import alike, brief, moment, multiple, ratio
 from harness.report.inert import ADDRESS
+from harness.report.paging import around
 from harness.report.template_loader import TemplateLoader
 from harness.report.tone import SYMBOLS, TONES, spoken, tone
 
@@ -65,6 +66,7 @@ class Pages:
             number="{:,}".format,
             one_line=one_line,
             alike=alike,
+            around=around,
             brief=brief,
             moment=moment,
             linked=_linked,

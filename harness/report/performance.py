@@ -14,12 +14,13 @@ from harness.core.verdict import Verdict
 from harness.report.column import Column
 from harness.report.failing_ways import generates
 from harness.report.figures import brief, plural, spread
-from harness.report.report_cell import ReportCell
-from harness.report.text_speed import TextSpeed, text_speed
+from harness.report.paging import split
+from harness.report.report_cell import ReportCell, page_file
+from harness.report.text_speed import TextSpeed, TextSpeedModel, text_speed
 from harness.report.view import Report
 
 MOST_CELLS = 2000
-"""Largest number of cells on the page; a browser opens this many at once."""
+"""Largest number of cells in all files of the page; ``records.jsonl`` has them all."""
 
 
 class TimedCell(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,15 +68,23 @@ class ColumnSpeed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Performance(msgspec.Struct, frozen=True, kw_only=True):
-    """The view of the page.
+    """The view of one file.
 
     Attributes:
+        files: ``(file, its first model)`` of all files, for links.
+        columns: The targets, in the first file.
+        models: Its models with latencies.
+        text_models: Its models that generate text.
+        cells: Cells of all files.
         left_out: Number of these that are not shown.
         threads: Threads of all sessions, in words; empty if they differ, because then each cell has a note.
     """
 
+    file: str
+    files: tuple[tuple[str, str], ...]
     columns: tuple[ColumnSpeed, ...]
     models: tuple[TimedModel, ...]
+    text_models: tuple[TextSpeedModel, ...]
     cells: int
     left_out: int
     threads: str
@@ -96,7 +105,7 @@ _Timed = tuple[ReportCell, Latency]
 
 
 def performance_view(report: Report) -> Iterator[Performance]:
-    """Yield the view, if anything was measured."""
+    """Yield a view for each file; none if nothing was measured."""
     by_model: dict[str, list[_Timed]] = {}
     for cell in report.cells:
         if cell.record.latency is not None:
@@ -114,14 +123,33 @@ def performance_view(report: Report) -> Iterator[Performance]:
         shown += len(timed)
         models.append(_model(name, timed, report.run.simulated, say_threads=len(allowed) > 1))
     total = sum(map(len, by_model.values()))
-    yield Performance(
-        columns=tuple(_speeds(by_model.values(), report)),
-        models=tuple(models),
-        cells=total,
-        left_out=total - shown,
-        threads=allowed.pop() if len(allowed) == 1 else "",
-        text=text,
+    columns = tuple(_speeds(by_model.values(), report))
+    threads = allowed.pop() if len(allowed) == 1 else ""
+    blocks: list[TimedModel | TextSpeedModel] = [*models, *text.models]
+    parts = list(split(blocks, _chars, used=400 * len(columns)))
+    files = tuple(
+        (page_file("performance", number), part[0].name) for number, part in enumerate(parts, start=1)
     )
+    for number, ((file, _), part) in enumerate(zip(files, parts, strict=True)):
+        yield Performance(
+            file=file,
+            files=files,
+            columns=() if number else columns,
+            models=tuple(model for model in part if isinstance(model, TimedModel)),
+            text_models=tuple(model for model in part if isinstance(model, TextSpeedModel)),
+            cells=total,
+            left_out=total - shown,
+            threads=threads,
+            text=text,
+        )
+
+
+def _chars(model: TimedModel | TextSpeedModel) -> int:
+    """Return the approximate size of a model in the page."""
+    if isinstance(model, TimedModel):
+        return 950 + sum(900 + sum(map(len, cell.notes)) for cell in model.cells)
+    sizes = len(model.prompts) + len(model.batches) + len(model.contexts)
+    return 400 + (len(model.cells) + 1) * (400 + 120 * sizes)
 
 
 def _fastest(timed: Sequence[_Timed], simulated: Mapping[str, str]) -> ReportCell | None:

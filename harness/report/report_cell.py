@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -12,18 +13,21 @@ from harness.core.cell import parse_cell_id
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.report.column import Column, column_of
+from harness.report.paging import split
 
 REASON_CHARS = 600
 """Longest reason in the details of a cell."""
 
+SHOWN_OUTPUTS = 8
+"""How many outputs the details of a cell list."""
+
 SHOWN_RETRIES = 10
 """How many retries of one cell are listed."""
 
-MAX_DETAILS_CHARS = 1_200_000
-"""Largest number of characters of details in one page, which then stays below 3 MB: a browser opens that
-at once."""
+MAX_DETAILS_CHARS = 190_000
+"""Largest number of characters of details in one file, beside captured output."""
 
-MAX_DETAIL_PAGES = 4
+MAX_DETAIL_PAGES = 32
 """Largest number of pages of details.
 
 They serve readers without scripts, and links; the table of models holds every record.
@@ -115,19 +119,21 @@ def command_of(record: Record, matrix_path: str) -> str:
 def _hrefs(records: Iterable[Record]) -> dict[int, str]:
     """Return index -> link of the records with details, the most urgent first, until the pages are full."""
     ranked = sorted(
-        # Approximate size of the details: markup, metrics and command, and the reason.
-        (rank, index, 700 + min(len(record.reason), REASON_CHARS))
+        (rank, index, _details_chars(record))
         for index, record in enumerate(records)
         if (rank := details_rank(record)) is not None
     )
     found = {}
-    before = 0
-    for _, index, chars in ranked:
-        page = before // MAX_DETAILS_CHARS
-        if page < MAX_DETAIL_PAGES:
-            found[index] = f"{page_file('cells', page + 1)}#c{index}"
-        before += chars
+    files = split(ranked, lambda one: one[2], MAX_DETAILS_CHARS)
+    for number, part in enumerate(islice(files, MAX_DETAIL_PAGES), start=1):
+        for _, index, _ in part:
+            found[index] = f"{page_file('cells', number)}#c{index}"
     return found
+
+
+def _details_chars(record: Record) -> int:
+    """Return the approximate size of the details of a cell: markup, command, reason and metrics."""
+    return 1000 + min(len(record.reason), REASON_CHARS) + 250 * min(len(record.outputs), SHOWN_OUTPUTS)
 
 
 @lru_cache

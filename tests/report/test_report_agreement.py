@@ -53,7 +53,7 @@ def test_a_record_keeps_them_and_one_without_has_no_key() -> None:
 
 def test_a_square_of_a_pass_names_what_is_no_longer_the_same(report: Report) -> None:
     (page,) = model_pages(report)
-    squares = {row.model: row.cells[0] for suite in page.part.suites for row in suite.rows}
+    squares = {row.model: row.cells[0] for suite in page.suites for row in suite.rows}
     tags = {model: square.tag for model, square in squares.items() if square}
     assert tags == {"a": "", "b": "top-1 38/40", "c": "task:f ?", "d": "", "e": ""}
     titles = {model: square.title for model, square in squares.items() if square}

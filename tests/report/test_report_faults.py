@@ -9,9 +9,9 @@ import pytest
 
 from harness.core.fault import Condition, Fault, Frame, NativeCrash, Repetition, Signature, encode_fault
 from harness.core.verdict import Verdict
-from harness.report import fault_bundle, fault_merge
-from harness.report.cell_groups import SHOWN_CELLS
+from harness.report import fault_bundle, paging
 from harness.report.fault_bundle import bundles_for
+from harness.report.fault_merge import SHOWN_FAULT_CELLS
 from harness.report.fault_words import condition_rows, confirmed
 from harness.report.faults_page import fault_pages
 from harness.report.history_file import History
@@ -253,9 +253,8 @@ def test_hostile_texts_stay_text_and_are_cut(run_folder: Path, tmp_path: Path) -
 def test_many_cells_and_faults_are_bounded(
     run_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(fault_merge, "FAULTS_PER_PAGE", 2)
-    monkeypatch.setattr("harness.report.faults_page.FAULTS_PER_PAGE", 2)
-    many = [f"onnx-node/m{n}[npu]" for n in range(SHOWN_CELLS + 5)]
+    monkeypatch.setattr(paging, "PART_CHARS", 50_000)
+    many = [f"onnx-node/m{n}[npu]" for n in range(SHOWN_FAULT_CELLS + 5)]
     write_triage(run_folder, *(fault(f"F000000000{n}", *many[n:]) for n in range(5)))
     report = view(run_folder)
     pages = list(fault_pages(report))

@@ -33,7 +33,7 @@ def test_a_flaky_cell_never_counts_as_passed(flaky: list[Record]) -> None:
     (column,) = report.summary
     assert (column.by_ep.count, column.failed.count, column.flaky) == (1, 3, 2)
     (models,) = model_pages(report)
-    assert [share.count for share in models.part.suites[0].passed] == [1]
+    assert [share.count for share in models.suites[0].passed] == [1]
     assert report.unexpected_failures.count == 3
     assert dict(report.verdicts) == {Verdict.CRASH: 2, Verdict.MISMATCH: 1, Verdict.PASS: 1}
 
@@ -49,7 +49,7 @@ def test_flaky_cells_are_listed_with_what_each_try_gave(flaky: list[Record]) -> 
     assert details["onnx-node/b[npu]"]["Tried again"] == "crash, hang"
     assert details["onnx-node/c[npu]"]["Tried again"] == "crash, crash"
     (models,) = model_pages(report)
-    squares = [row.cells[0] for row in models.part.suites[0].rows]
+    squares = [row.cells[0] for row in models.suites[0].rows]
     assert [square.text for square in squares if square] == ["mismatch, flaky", "crash, flaky", "crash", ""]
 
 

@@ -16,6 +16,7 @@ from harness.core.generation_figures import Generated, GenerationFigures, Genera
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report import generation as module
+from harness.report import paging
 from harness.report.failing_ways import decisive
 from harness.report.generation import GenerationPage, generation_pages
 from harness.report.kl_curve import MOST_POINTS, kl_curve
@@ -335,7 +336,7 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
 
 
 def test_many_cells_are_spread_over_files(pages_of: PagesOf, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CELLS_PER_PAGE", 4)
+    monkeypatch.setattr(paging, "PART_CHARS", 20_000)
     monkeypatch.setattr(module, "MOST_PAGES", 2)
     records = [generating(f"m{number}", target, generation=EQUAL) for number in range(5) for target in "xyz"]
     found = pages_of(records)

@@ -118,7 +118,7 @@ def test_a_square_has_nodes_precision_and_a_warning(tmp_path: Path) -> None:
         )
     )
     (page,) = model_pages(made)
-    (cell,) = page.part.suites[0].rows[0].cells
+    (cell,) = page.suites[0].rows[0].cells
     assert cell is not None
     assert (cell.nodes, cell.precision, cell.near, cell.text) == ("400/408", "bf16", True, "5.0")
     html = site(tmp_path, made)["models.html"]

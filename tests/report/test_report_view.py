@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.core.record import Record
 from harness.core.verdict import Phase, Verdict
-from harness.report import details, model_grid, report_cell
+from harness.report import details, model_grid, paging, report_cell
 from harness.report.cell_groups import SHOWN_CELLS, SHOWN_GROUPS
 from harness.report.details import detail_pages
 from harness.report.precision_page import precision_view
@@ -23,7 +23,7 @@ def detailed(report: Report) -> list[details.CellDetail]:
 
 def suites_of(report: Report) -> tuple[model_grid.GridSuite, ...]:
     (page,) = model_grid.model_pages(report)
-    return page.part.suites
+    return page.suites
 
 
 def nothing(_folder: Path, _record: Record) -> str:
@@ -209,7 +209,7 @@ def test_endless_different_reasons_do_not_fill_the_page() -> None:
 
 
 def test_details_go_to_the_most_urgent_cells_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_cell, "MAX_DETAILS_CHARS", 800)
+    monkeypatch.setattr(report_cell, "MAX_DETAILS_CHARS", 2000)
     monkeypatch.setattr(report_cell, "MAX_DETAIL_PAGES", 1)
     monkeypatch.setattr(details, "MAX_CAPTURED_CHARS", 5)
     records = [
@@ -237,8 +237,8 @@ def test_outputs_out_of_tolerance_come_first() -> None:
 
 
 def test_details_and_models_are_spread_over_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report_cell, "MAX_DETAILS_CHARS", 1500)
-    monkeypatch.setattr(model_grid, "MAX_GRID_SQUARES", 4)
+    monkeypatch.setattr(report_cell, "MAX_DETAILS_CHARS", 3300)
+    monkeypatch.setattr(paging, "PART_CHARS", 640)
     records = [record(f"m{i}", verdict=Verdict.ERROR, suite="a" if i < 3 else "b") for i in range(7)]
     records.append(record("m4", suite="b", target="gpu"))
     report = build_report(merged(records), nothing, {})
@@ -248,15 +248,15 @@ def test_details_and_models_are_spread_over_pages(monkeypatch: pytest.MonkeyPatc
     assert {page.files for page in with_details} == {tuple((name, "Unexpected") for name in names)}
     assert len(detailed(report)) == 7
     models = list(model_grid.model_pages(report))
-    pages = [(page.part.file, [(s.name, len(s.rows), s.models) for s in page.part.suites]) for page in models]
+    pages = [(page.file, [(s.name, len(s.rows), s.models) for s in page.suites]) for page in models]
     assert pages == [
         ("models.html", [("a", 2, 3)]),
         ("models-2.html", [("a", 1, 3), ("b", 1, 4)]),
         ("models-3.html", [("b", 2, 4)]),
         ("models-4.html", [("b", 1, 4)]),
     ]
-    assert (models[1].part.first, models[1].part.last) == ("a/m2", "b/m3")
-    assert models[0].parts == tuple(page.part for page in models)
+    assert models[0].files[1] == ("models-2.html", "a/m2 … b/m3")
+    assert {page.files for page in models} == {models[0].files}
     assert [found.cell for found in models[2].records] == ["b/m4[npu]", "b/m4[gpu]", "b/m5[npu]"]
     anchors = [
         f"{page.file}#{found.anchor}" for page in with_details for s in page.sections for found in s.details
@@ -264,7 +264,7 @@ def test_details_and_models_are_spread_over_pages(monkeypatch: pytest.MonkeyPatc
     hrefs = [
         square.href
         for page in models
-        for s in page.part.suites
+        for s in page.suites
         for row in s.rows
         for square in row.cells
         if square and square.href

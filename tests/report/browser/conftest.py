@@ -16,7 +16,7 @@ import pytest
 
 PATIENCE_S = 120
 AXE = "4.14.1"
-KEYS = {"Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}
+KEYS = {"Tab": 9, "Enter": 13, "Escape": 27, "ArrowLeft": 37, "ArrowRight": 39}
 # Chromium takes commands from descriptor 3 and answers on 4.
 AS_3_AND_4 = """
 import fcntl, os, sys
@@ -193,7 +193,15 @@ class Browser:
 
     def press(self, key: str) -> None:
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=KEYS[key])
+            text = "\r" if key == "Enter" and kind == "keyDown" else ""
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                text=text,
+                windowsVirtualKeyCode=KEYS[key],
+            )
 
     def look(self, **features: str) -> None:
         """Set media features, such as ``prefers_color_scheme="dark"``."""

@@ -301,7 +301,7 @@ def test_models_are_filtered_and_ordered_and_a_reload_keeps_it(browser: "Browser
     browser.size(1280)
     browser.open((site / "models.html").as_uri())
     every = browser.value(SHOWN_MODELS)
-    assert len(every) == len(Verdict) + 1
+    assert len(every) == len(Verdict) + 2
     browser.value(
         "form.elements.q.value = 'MISM'; form.dispatchEvent(new Event('input', { bubbles: true }));"
     )
@@ -309,7 +309,7 @@ def test_models_are_filtered_and_ordered_and_a_reload_keeps_it(browser: "Browser
     assert set(browser.value(SHOWN_MODELS)) == mismatches
     assert (
         browser.value("document.getElementById('filter-count').textContent")
-        == f"4 of {len(Verdict) + 1} models"
+        == f"4 of {len(Verdict) + 2} models"
     )
     browser.value(
         "form.elements.verdict.value = 'nan mismatch';"
@@ -475,11 +475,13 @@ def test_without_a_script_everything_is_there_but_the_forms(browser: "Browser", 
             text = re.sub(r"<[^>]*>", " ", html)
             wanted = {
                 "index.html": "Right answers:",
+                "compare.html": "Any two targets of this report",
                 "models.html": "m_nan_mismatch",
                 "operators.html": "MatMul",
                 "api.html": "run with a cache",
                 "precision.html": "Cost of a lower precision",
                 "performance.html": "Latency by model",
+                "time.html": "Where the time of a run goes",
                 "generation.html": "Free text, which is never judged",
                 "failures.html": "Failed, and no failure is expected",
                 "changes.html": "Regressed",
