@@ -96,5 +96,5 @@ def test_packages_are_distinguished_from_modules() -> None:
 
 
 def test_the_source_takes_little_of_a_slow_line() -> None:
-    # 12 KB/s take a quarter of a minute, once for each process.
-    assert len(agent_source()) < 190_000
+    # At 12 KB/s it takes 17 seconds, once for each process.
+    assert len(agent_source()) < 200_000

@@ -18,7 +18,8 @@ from tests.crooked_ep.models import small_models, write_model
 from tests.kit import read_records
 
 PROVIDER = "CrookedExecutionProvider"
-LIMITS = {"register": 10.0, "create": 5.0, "run": 5.0, "teardown": 2.0}
+LIMITS = {"register": 10.0, "create": 10.0, "run": 10.0, "teardown": 10.0}
+"""For faults that return: a busy machine takes its time."""
 QUICK = {"register": 2.0, "create": 2.0, "run": 0.5, "teardown": 1.0}
 """For faults that do not return: each waits for its limit."""
 FOLDERS = ["values", "ends", "precision", "compiled"]

@@ -35,7 +35,7 @@ def at_pace(in_flight: int, pace_s: float) -> Worker:
 
 def room(busy: Worker) -> int:
     """How many tasks it takes."""
-    busy.ready, busy.queue = True, SimpleNamespace(renew_after=RenewAfter())  # type: ignore[assignment]
+    busy.ready, busy.queue = True, SimpleNamespace(renew_after=RenewAfter(), takes_all=True)  # type: ignore[assignment]
     busy.process.send = lambda *_: None  # type: ignore[method-assign]
     while busy.has_room:
         busy.give(QuestionTask(about=Question(suite="s", model="m")), {})

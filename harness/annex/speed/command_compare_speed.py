@@ -15,6 +15,7 @@ from harness.cli.output import notify, print_result, wrapped
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.core.speed_change import SpeedChange, SpeedComparison, SpeedVerdict
 from harness.core.visible_text import visible
+from harness.core.writing import write_aside
 from harness.engine.prepare import RunnablePlan
 from harness.report.figures import plural
 
@@ -56,7 +57,7 @@ def compare_speed(request: SpeedRequest, *, out: Path | None, as_json: bool) -> 
     found = BuildComparison(plans, (request.base, request.new), seed, minutes, notify).run()
     if out is not None:
         try:
-            out.write_bytes(msgspec.json.format(msgspec.json.encode(found)) + b"\n")
+            write_aside(out, msgspec.json.format(msgspec.json.encode(found)) + b"\n")
         except OSError as error:
             raise UsageError.at(out, f"cannot be written: {error.strerror}") from error
     print_result(found, _lines(found), as_json=as_json)

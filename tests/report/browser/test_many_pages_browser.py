@@ -68,7 +68,7 @@ def test_filters_order_and_links_cover_the_rows_of_every_file(browser: "Browser"
 
 
 CONTROLS = """
-Array.from(document.querySelectorAll("a[href], button, input, select, summary, [tabindex=\"0\"]"))
+Array.from(document.querySelectorAll("a[href], button, input, select, summary, [tabindex='0']"))
   .filter((each) =>
   each.tabIndex >= 0 && each.checkVisibility({ contentVisibilityAuto: false }))
 """
