@@ -5,14 +5,19 @@ from pathlib import Path
 from harness.cli.output import print_lines, wrapped
 from harness.core.scenario import SCENARIOS
 from harness.report.read import read_run
-from harness.report.surfaces import surface_rows
+from harness.report.surfaces import SurfaceAnswer, surface_rows
 
 _WORD = max(map(len, ("not there", "not tried", "untested")))
 _NAME = max(map(len, SCENARIOS))
 
 
 def print_surfaces(run_folder: Path) -> None:
-    """Print the answer of the target of a run to each surface; nothing without a record."""
+    """Print the answer of the target of a run to each surface; nothing without a record.
+
+    A target that cannot be tried at all has one line: its reason is the same everywhere.
+    """
     rows = surface_rows(read_run(run_folder).records)
-    for row in rows:
-        print_lines(wrapped(row.told, f"{row.answer:{_WORD}} {row.scenario:{_NAME}} "))
+    is_untried = {row.answer for row in rows} == {SurfaceAnswer.NOT_TRIED}
+    for row in rows[:1] if is_untried else rows:
+        name = "every surface" if is_untried else row.scenario
+        print_lines(wrapped(row.told, f"{row.answer:{_WORD}} {name:{_NAME}} "))
