@@ -8,6 +8,7 @@ from typing import TypedDict, Unpack
 
 import msgspec
 
+from harness.catalog.catalog import load_catalog
 from harness.cli.init import examine_here, plugins_from_here
 from harness.cli.matrix_text import matrix_of, write_new_matrix
 from harness.cli.output import notify, print_lines
@@ -33,6 +34,7 @@ from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.run.run_folder import default_folder
+from harness.studies.plugins import installed_plugins
 from harness.studies.policies import study_policies
 
 QUICK, API, THOROUGH = "quick", "api", "thorough"
@@ -119,10 +121,19 @@ def check(
         print_surfaces(run_folder)
         for study in policies:
             print_lines(policy_lines(study))
+    if code == EXIT_INCOMPLETE and not (wanted.plugin or wanted.place or wanted.agent):
+        _name_plugin(wanted.provider)
     left_s = THOROUGH_S - (time.monotonic() - began)
     if extent != THOROUGH or code in {EXIT_INCOMPLETE, EXIT_INTERRUPTED} or left_s <= 0:
         return code
     return max(code, _fuzzed(wanted, run_folder / "fuzz", left_s, with_report=with_report))
+
+
+def _name_plugin(provider: str) -> None:
+    """Print the next step if the provider is no part of onnxruntime, and its plugin is installed here."""
+    for name, package in installed_plugins(load_catalog()):
+        if name == provider:
+            notify(f"next         {provider} is a plugin here: add --plugin {package}")
 
 
 def _policies(wanted: ProviderRequest, run_folder: Path) -> tuple[PolicyStudy, ...]:

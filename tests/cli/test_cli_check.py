@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,16 @@ def test_what_is_not_available_is_no_success(tmp_path: Path, capsys: pytest.Capt
     text = (tmp_path / "out" / "matrix.toml").read_text("utf-8")
     assert 'options  = { "a.b" = "c=d", empty = "" }' in text
     assert 'device   = { type = "NPU" }' in text
+
+
+@pytest.mark.real_ep
+def test_a_plugin_that_is_installed_is_the_next_step(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "QNNExecutionProvider", "--out", str(tmp_path / "out"), *SIX]) == 3
+    if find_spec("onnxruntime_qnn") is None and not os.environ.get("CI"):
+        pytest.skip("onnxruntime_qnn is not installed here")
+    assert "QNNExecutionProvider is a plugin here: add --plugin onnxruntime_qnn" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
