@@ -18,7 +18,8 @@ from harness.plan.plan import Plan
 _SHOWN = 4
 """Largest number of listed changes; a single one usually shows what happened."""
 
-_PLACES = re.compile(r"targets\[\d+\]\.(runtime\.)?places\b")
+_WHO_WORKS = re.compile(r"targets\[\d+\]\.(workers|(runtime\.)?places)\b")
+"""Where cells run, and how many at a time: no result depends on it."""
 
 _SINCE_LATER = re.compile(r"(processor\.features|drivers|altered|mapped): ")
 """Facts that the version which began a run may not have recorded: if absent there, they are no change."""
@@ -37,7 +38,7 @@ def check_same_plan(info: RunInfo, plan: Plan, where: str) -> None:
     changes = [
         change
         for change in json_differences(info.matrix, _plain(plan.matrix))
-        if not (change.startswith("path:") or _PLACES.match(change))
+        if not (change.startswith("path:") or _WHO_WORKS.match(change))
     ]
     if changes:
         raise _refusal(where, "the matrix has changed since this run began", changes)

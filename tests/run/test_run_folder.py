@@ -15,7 +15,7 @@ from harness.core.run_info import RunInfo
 from harness.engine.events import TargetReady
 from harness.plan.plan import Plan
 from harness.run import own_runs, run_folder
-from harness.run.resume import json_differences
+from harness.run.resume import check_same_plan, json_differences
 from harness.run.run_folder import RunFolder
 from tests.kit import cpu_record, plan_of, read_rows
 
@@ -175,6 +175,25 @@ TREES = st.recursive(
 @given(TREES, TREES)
 def test_trees_differ_somewhere_or_not_at_all(left: Any, right: Any) -> None:
     assert (not list(json_differences(left, right))) == (left == right)
+
+
+@pytest.mark.parametrize(("field", "refused"), [("workers = 2", False), ("memory_limit_mb = 2", True)])
+def test_a_run_goes_on_with_more_workers_and_no_other_change(
+    field: str,
+    refused: bool,  # noqa: FBT001
+) -> None:
+    target = (
+        'models = { suites = ["onnx-node"] }\n[[target]]\nname = "t"\nprovider = "CPUExecutionProvider"\n'
+    )
+    before, after = (plan_of(f"{target}{more}") for more in ("", field))
+    matrix = msgspec.json.decode(msgspec.json.encode(before.matrix))
+    info = RunInfo(schema=1, plan=before.digest, cells=1, matrix=matrix, targets={}, complete=False)
+    check_same_plan(info, before, "run")
+    if refused:
+        with pytest.raises(UsageError, match=r"the matrix has changed .*memory_limit_mb"):
+            check_same_plan(info, after, "run")
+    else:
+        check_same_plan(info, after, "run")
 
 
 def test_only_a_folder_that_describes_its_run_promises_to_be_resumed(
