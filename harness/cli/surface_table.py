@@ -7,7 +7,7 @@ from harness.core.scenario import SCENARIOS
 from harness.report.read import read_run
 from harness.report.surfaces import SurfaceAnswer, surface_rows
 
-_WORD = max(map(len, ("not there", "not tried", "untested")))
+_WORD = max(map(len, SurfaceAnswer))
 _NAME = max(map(len, SCENARIOS))
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harness.report.diff import CellChange, CellChangeKind, Diff
 from harness.report.paging import split
 from harness.report.report_cell import page_file
+from harness.report.run_diff import CellChange, CellChangeKind, Diff
 from harness.report.view import Report
 
 MOST_ROWS = 500

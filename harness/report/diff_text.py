@@ -4,11 +4,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from harness.core.lacking import Lacking
-from harness.report.diff import CellChange, CellChangeKind, Diff, Flow
 from harness.report.figures import plural
 from harness.report.gate import Breach, Judgement
 from harness.report.inert import annotation, code, heading, markdown_table, plain_line
 from harness.report.latencies import latency_words
+from harness.report.run_diff import CellChange, CellChangeKind, Diff, Flow
 
 _WIDTH = 80
 

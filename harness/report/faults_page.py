@@ -6,10 +6,10 @@ from itertools import accumulate, groupby
 import msgspec
 
 from harness.core.verdict import Family, Verdict
-from harness.report.diff import Diff
 from harness.report.fault_graph import GraphDrawing, draw
 from harness.report.fault_merge import SHOWN_FAULT_CELLS, FaultCell, ReportFault
 from harness.report.fault_words import ConditionRow, ShownFrame, condition_rows, facts, frames, title
+from harness.report.run_diff import Diff
 from harness.report.trend_points import Failing
 from harness.report.view import Report
 

@@ -11,7 +11,7 @@ from harness.core.agreement import agreements_words
 from harness.core.errors import one_line
 from harness.core.record import Record
 from harness.core.verdict import Family
-from harness.report.diff import CellChange, CellChangeKind, Diff
+from harness.report.run_diff import CellChange, CellChangeKind, Diff
 
 FlakeReason = Callable[[CellChange], str]
 """Returns the reason why a change is a known flake; empty if it is not."""

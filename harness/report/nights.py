@@ -8,9 +8,10 @@ import msgspec
 
 from harness.core.globs import glob_matcher
 from harness.core.verdict import Family, Verdict, is_result
-from harness.report.diff import CellChangeKind, kind_between
+from harness.report.diff import kind_between
 from harness.report.figures import Share
 from harness.report.reason_signature import signature_from
+from harness.report.run_diff import CellChangeKind
 from harness.report.tone import tone
 from harness.report.trend import TrendDatabase, measures_between, parts, read_runs, read_verdict
 from harness.report.trend_points import Flake, RunPoint, Trends

@@ -10,13 +10,13 @@ from harness.catalog.option_points import OptionPoints
 from harness.core.errors import one_line
 from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAST_SESSIONS, YOUNG_LEAK_KIB
 from harness.report.changes import change_places
-from harness.report.diff import CellChange, CellChangeKind
 from harness.report.effect import report_effects
 from harness.report.environment import EnvironmentTable, environment_table
 from harness.report.figures import first_of, plural
 from harness.report.heat import Heat, heat_of
 from harness.report.main_causes import MainCauses, main_causes
 from harness.report.memory import TargetMemory, target_memory
+from harness.report.run_diff import CellChange, CellChangeKind
 from harness.report.shipping_overview import ShippingTable, shipping_table
 from harness.report.suggested_commands import SuggestedCommand, suggested_commands
 from harness.report.target_sentence import TargetSentences, target_sentences

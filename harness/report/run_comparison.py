@@ -6,9 +6,10 @@ from pathlib import Path
 import msgspec
 
 from harness.core.errors import UsageError
-from harness.report.diff import Diff, compare_merged
+from harness.report.diff import compare_merged
 from harness.report.merge import MergedRun, merge
 from harness.report.read import RunData, read_run, run_folders
+from harness.report.run_diff import Diff
 from harness.report.speed_file import read_speed
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from harness.report.diff import CellChangeKind
 from harness.report.figures import plural
+from harness.report.run_diff import CellChangeKind
 from harness.report.view import Report
 
 _SHOWN_STEPS = 5

@@ -16,9 +16,10 @@ from harness.core.later_words import unknown_word
 from harness.core.policy_terms import PolicyTerm
 from harness.core.ranks import why_gone, why_new
 from harness.core.verdict import Family, Verdict, is_result
-from harness.report.diff import CellChangeKind, kind_between
+from harness.report.diff import kind_between
 from harness.report.latency_steps import by_cell, latency_steps
 from harness.report.likeness import UNAVAILABLE_KEY, fact_differences
+from harness.report.run_diff import CellChangeKind
 from harness.report.same_measure import Measure, MeasureChange, between
 from harness.report.trend_points import (
     CellPoint,

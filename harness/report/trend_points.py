@@ -3,8 +3,8 @@
 import msgspec
 
 from harness.core.verdict import Verdict
-from harness.report.diff import CellChangeKind
 from harness.report.figures import Share, brief
+from harness.report.run_diff import CellChangeKind
 
 
 class RunPoint(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,7 +111,7 @@ class Turned(msgspec.Struct, frozen=True, kw_only=True):
     """A cell whose verdict in the newest run of its matrix differs from the previous run.
 
     Attributes:
-        kind: The word of ``harness.report.diff``.
+        kind: The word of ``harness.report.run_diff``.
         before: Its verdict in the previous run; null if that did not plan it.
         after: The same in the newest run.
         facts: The differences of its measure, or why it has no result on one side.

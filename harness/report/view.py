@@ -19,7 +19,6 @@ from harness.report.column import Column, columns_in_order
 from harness.report.column_counts import ColumnSummary, summarise
 from harness.report.column_precision import ColumnPrecision, measure_column
 from harness.report.conversion import ColumnConversion, column_conversion
-from harness.report.diff import Diff
 from harness.report.fault_bundle import BundleOf, no_bundle
 from harness.report.fault_merge import KnownFaults, ReportFault
 from harness.report.merge import MergedRun, target_settings
@@ -27,6 +26,7 @@ from harness.report.nights import Nights
 from harness.report.noise_errors import ColumnNoise, column_noise
 from harness.report.report_cell import UNKNOWN_MATRIX, ReportCell, sorted_cells
 from harness.report.results_beside import ResultsBeside
+from harness.report.run_diff import Diff
 from harness.report.target_identity import Identity, identities
 from harness.report.trend_points import Failing
 

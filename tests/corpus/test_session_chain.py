@@ -9,7 +9,7 @@ import msgspec
 import onnx
 import pytest
 
-from harness.annex.made.decoders.folders import folder_config
+from harness.annex.made.decoders.folder_configs import folder_config
 from harness.annex.made.decoders.roster import FOLDERS, write_decoder
 from harness.corpus.case import load_case
 from harness.corpus.composed_model import chained_case

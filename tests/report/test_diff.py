@@ -13,13 +13,14 @@ from harness.core.latency import Latency
 from harness.core.output_metrics import Noise
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
-from harness.report.diff import CellChangeKind, Diff, compare_merged
+from harness.report.diff import compare_merged
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.latencies import latency_words
 from harness.report.merge import merge
 from harness.report.read import RunData, read_run
 from harness.report.run_comparison import read_side
+from harness.report.run_diff import CellChangeKind, Diff
 from tests.kit import bare_record, latency, record, run_of, write_run
 
 

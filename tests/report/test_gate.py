@@ -4,11 +4,12 @@ import pytest
 from harness.core.manner import Manner
 from harness.core.record import ProcessState, Record
 from harness.core.verdict import Verdict
-from harness.report.diff import Diff, compare_merged
+from harness.report.diff import compare_merged
 from harness.report.diff_text import gate_github, gate_lines
 from harness.report.gate import Enter, GateLimits, Judgement, TargetLimits, judge_changes
 from harness.report.inert import annotation, plain_line
 from harness.report.merge import merge
+from harness.report.run_diff import Diff
 from tests.kit import record, run_of
 
 

@@ -10,9 +10,9 @@ from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.core.verdict import Verdict
 from harness.report.chart import ChartEdge, chart
-from harness.report.diff import CellChangeKind
 from harness.report.history_file import HISTORY_SCHEMA, History
 from harness.report.history_page import write_history_page
+from harness.report.run_diff import CellChangeKind
 from harness.report.trend import cell_points, trends
 from tests.kit import record, write_run
 

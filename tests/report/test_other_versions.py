@@ -16,12 +16,13 @@ from harness.core.policy import Policy
 from harness.core.policy_terms import policy_terms
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.verdict import Family, Verdict
-from harness.report.diff import CellChangeKind, compare_merged
+from harness.report.diff import compare_merged
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.history_file import History
 from harness.report.merge import merge
 from harness.report.read import read_run
 from harness.report.run_comparison import read_side
+from harness.report.run_diff import CellChangeKind
 from harness.report.same_measure import measure_change
 from harness.report.trend import cell_points
 from tests.kit import Capture, read_rows, record, write_run

@@ -15,12 +15,13 @@ from harness.core.policy_terms import policy_terms
 from harness.core.record import Record
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Family, Verdict, is_result
-from harness.report.diff import CellChangeKind, Diff, compare_merged
+from harness.report.diff import compare_merged
 from harness.report.diff_text import diff_lines, diff_markdown, gate_lines
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.history_file import History
 from harness.report.merge import merge
 from harness.report.report_files import write_report
+from harness.report.run_diff import CellChangeKind, Diff
 from harness.report.trend import trends
 from tests.kit import record, run_of, write_run
 

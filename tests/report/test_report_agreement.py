@@ -8,13 +8,14 @@ import pytest
 from harness.core.agreement import Agreement
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.verdict import Verdict
-from harness.report.diff import CellChangeKind, Diff, compare_merged
+from harness.report.diff import compare_merged
 from harness.report.diff_text import gate_github, gate_lines
 from harness.report.facts_in_words import evidence
 from harness.report.gate import GateLimits, has_answers, judge_changes
 from harness.report.merge import MergedRun, merge
 from harness.report.model_grid import model_pages
 from harness.report.rows import cell_rows
+from harness.report.run_diff import CellChangeKind, Diff
 from harness.report.task_answers import SHOWN, column_agreements
 from harness.report.view import Report, build_report
 from tests.kit import merged, record, run_of, site

@@ -10,12 +10,13 @@ import pytest
 from harness.core.latency import Latency
 from harness.core.record import Record
 from harness.core.verdict import Verdict
-from harness.report.diff import CellChange, CellChangeKind, Diff, compare_merged
+from harness.report.diff import compare_merged
 from harness.report.diff_text import gate_lines
 from harness.report.gate import GateLimits, Judgement, judge_changes
 from harness.report.history_file import History
 from harness.report.merge import MergedRun
 from harness.report.run_comparison import read_side
+from harness.report.run_diff import CellChange, CellChangeKind, Diff
 from harness.report.trend import cell_points, trends
 from harness.report.trend_points import Trends
 from tests.kit import latency, record, write_run

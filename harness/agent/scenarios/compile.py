@@ -8,13 +8,13 @@ provider, with compiling forbidden, damaged, and beside another compiled model w
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import time
 from collections.abc import Callable
 from typing import Any
 
 from harness.agent.company import companions_of
+from harness.agent.compatibility import STALE, USABLE, CompiledModelError, ask_compatibility
 from harness.agent.compiled_model import contexts_in, nothing_compiled
 from harness.agent.difference import difference
 from harness.agent.fresh_process import FreshProcessError, serve_afresh
@@ -44,27 +44,15 @@ A result without a path has no place for a file beside it.
 _ENTRIES = ("session.disable_model_compile", "session.fail_on_suboptimal_compiled_model")
 """Session entries with which a fresh compiled model has to load, and run."""
 
-_VERSION = re.compile(r"\d+(?:\.\d+)+")
-
-_UNUSABLE, _USABLE, _OPTIMAL = "EP_UNSUPPORTED", "EP_SUPPORTED", "EP_SUPPORTED_OPTIMAL"
-"""onnxruntime's words for a compiled model: it will not load, the beginning of those that will, the best."""
-
 _SAME = "it loads, and computes the same"
 
 _COMPATIBILITY_OF, _ASKED = "compatibility_of", "asked"
 """Settings of the scenario in a fresh process: the compiled model that it asks about, and when."""
 
-_STALE = "stale"
-"""Fact of that process: the description of a compiled model, that of another version, what this is called."""
-
 _BESIDE_SESSION, _AFTER_SESSIONS = "beside a session", "after the last session is closed"
 
 _DAMAGE = 64  # bytes
 _MODEL, _COMPILED = "model.onnx", "compiled.onnx"
-
-
-class CompiledModelError(Exception):
-    """A model is not compiled, its result does not load, or the description of the result is wrong."""
 
 
 def play(job_run: JobRun) -> None:
@@ -79,7 +67,7 @@ def play(job_run: JobRun) -> None:
     if _COMPATIBILITY_OF in settings:  # in a fresh process
         if settings[_ASKED] == _AFTER_SESSIONS:
             job_run.target.release()
-        _ask_compatibility(job_run, settings[_COMPATIBILITY_OF])
+        ask_compatibility(job_run, settings[_COMPATIBILITY_OF])
         job_run.result["outputs"] = []
         return
     if not hasattr(ort, "ModelCompiler"):
@@ -217,44 +205,11 @@ def _check_compatibility(job_run: JobRun, path: str) -> list[str]:
         except FreshProcessError as error:
             raise CompiledModelError("%s: %s" % (question, clean(error))) from error
         facts = result.get("scenario", {})
-        stale = facts.pop(_STALE, [])
+        stale = facts.pop(STALE, [])
         job_run.facts.update(facts)
         if result["status"] != "ok":
             raise CompiledModelError("%s: %s" % (question, clean(result["message"])))
     return stale
-
-
-def _ask_compatibility(job_run: JobRun, path: str) -> None:
-    """Compare what is said of a compiled model, and of damaged and foreign ones, with what loading did."""
-    target = job_run.target
-    native: Any = getattr(getattr(target.ort, "capi", None), "_pybind_state", None)
-    if not target.devices or not hasattr(native, "get_compatibility_info_from_model"):
-        job_run.facts["compatibility"] = (
-            "not known: this onnxruntime tells it for the devices of plugins alone, or not at all"
-        )
-        return
-    info = native.get_compatibility_info_from_model(path, target.chain[0])
-    if not info:
-        job_run.facts["compatibility"] = "the provider says nothing about its compiled models"
-        return
-
-    def said(text: str) -> str:
-        try:
-            found = native.get_model_compatibility_for_ep_devices(target.devices, text)
-        except Exception as error:  # noqa: BLE001 - the text is a fact
-            return "refused: " + clean(error, 100)
-        return str(getattr(found, "name", found))
-
-    fresh, damaged, foreign = said(info), said(info[: len(info) // 2]), said("of another provider")
-    job_run.facts["compatibility"] = "fresh: %s; damaged: %s; foreign: %s" % (fresh, damaged, foreign)
-    stale = _of_another_version(info)
-    if stale != info:
-        job_run.facts[_STALE] = [info, stale, said(stale)]
-    if fresh == _UNUSABLE:
-        raise CompiledModelError("a model that was compiled here and loads is called %s" % fresh)
-    for what, word in (("damaged", damaged), ("foreign", foreign)):
-        if word == _OPTIMAL:
-            raise CompiledModelError("the description of a %s compiled model is called %s" % (what, word))
 
 
 def _damaged(job_run: JobRun, furthest: Furthest, path: str) -> str:
@@ -263,18 +218,6 @@ def _damaged(job_run: JobRun, furthest: Furthest, path: str) -> str:
     middle = (max(content.find(b"ep_cache_context"), 0) + len(content)) // 2
     content[middle : middle + _DAMAGE] = bytes(byte ^ 0xFF for byte in content[middle : middle + _DAMAGE])
     return _loaded(job_run, furthest, path, content)
-
-
-def _of_another_version(info: str) -> str:
-    """Return a description with another last digit of its first version, such as 1.2.4 for 1.2.3.
-
-    A description without a version has all its digits changed, and one without digits is returned as it is.
-    """
-    version = _VERSION.search(info)
-    if version is None:
-        return re.sub(r"\d", lambda digit: str((int(digit.group()) + 1) % 10), info)
-    at = version.end() - 1
-    return "%s%d%s" % (info[:at], (int(info[at]) + 1) % 10, info[at + 1 :])
 
 
 def _check_stale(job_run: JobRun, furthest: Furthest, path: str, described: list[str]) -> None:
@@ -288,8 +231,8 @@ def _check_stale(job_run: JobRun, furthest: Furthest, path: str, described: list
         return
     own, stale, called = described
     loaded = _loaded(job_run, furthest, path, content.replace(own.encode(), stale.encode()))
-    job_run.facts[_STALE] = "%s; %s" % (called, loaded)
-    if called.startswith(_USABLE) and loaded != _SAME:
+    job_run.facts[STALE] = "%s; %s" % (called, loaded)
+    if called.startswith(USABLE) and loaded != _SAME:
         told = "a compiled model that names another version is called %s, and then: %s"
         raise CompiledModelError(told % (called, loaded))
 

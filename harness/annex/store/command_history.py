@@ -9,12 +9,12 @@ from harness.annex.store.store import open_store
 from harness.cli.output import notify, print_lines, print_result
 from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED
 from harness.core.verdict import Verdict
-from harness.report.diff import CellChangeKind
 from harness.report.figures import brief, plural
 from harness.report.history_file import History
 from harness.report.inert import plain_line
 from harness.report.nights import with_nights
 from harness.report.run_comparison import read_side
+from harness.report.run_diff import CellChangeKind
 from harness.report.trend import TrendDatabase, cell_points, trends
 from harness.report.trend_points import CellPoint, Failing, Flake, LatencyStep, Series, Trends, Turned
 

@@ -4,7 +4,7 @@ They have ONNX's operators alone. The model that gives the logits is ``model.onn
 is played.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,8 @@ import msgspec
 import numpy as np
 
 from harness.annex.made.decoders import ports
-from harness.annex.made.decoders.form import LAYERS, VOCABULARY, DecoderForm
+from harness.annex.made.decoders.folder_configs import FOLDER_FORM, IMAGE_TOKEN, LAYER_STATES, folder_config
+from harness.annex.made.decoders.form import LAYERS, VOCABULARY
 from harness.annex.made.decoders.positions import additive_mask, hidden
 from harness.annex.made.zoo.graph_builder import GraphBuilder, SymbolicDim
 from harness.annex.made.zoo.inputs import token_ids
@@ -22,19 +23,11 @@ from harness.corpus.derived_models import MODEL_FILE
 from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.value_file import write_model_folder
 
-_FORM = DecoderForm(
-    what="a decoder of several sessions", dialect="onnx", opset=17,
-    width=64, heads=2, key_heads=2, head=32, attention="Attention", rotary="none",
-)  # fmt: skip
-
 _BATCH = SymbolicDim("batch_size", 2)
 _SEQUENCE = SymbolicDim("sequence_length", 1)
 _SOURCE = SymbolicDim("source_length", 7)
 _MELS, _FRAMES = 16, 48
 _SIDE, _PATCH = 32, 16
-
-IMAGE_TOKEN = 250
-"""The token whose places in a text the features of a picture take."""
 
 IMAGE_TOKENS = (_SIDE // _PATCH) ** 2
 """Features of one picture."""
@@ -45,7 +38,7 @@ Models = dict[str, GraphBuilder]
 
 def folder_models(name: str) -> Models:
     """Return the finished graphs of a folder, with their inputs."""
-    return _KINDS[name][0](name)
+    return _MODELS[name](name)
 
 
 def write_folder(name: str, folder: Path) -> None:
@@ -59,39 +52,13 @@ def write_folder(name: str, folder: Path) -> None:
     (folder / CONFIG_NAME).write_bytes(config)
 
 
-def folder_config(name: str) -> dict[str, Any]:
-    """Return the content of ``genai_config.json`` for a folder."""
-    model = {
-        "bos_token_id": 1,
-        "context_length": _FORM.context,
-        "eos_token_id": 2,
-        "pad_token_id": 0,
-        "vocab_size": VOCABULARY,
-        **_KINDS[name][1](),
-    }
-    model["decoder"] = {
-        "session_options": {"log_id": "onnxruntime-genai", "provider_options": []},
-        "head_size": _FORM.head,
-        "hidden_size": _FORM.width,
-        "num_attention_heads": _FORM.heads,
-        "num_hidden_layers": LAYERS,
-        "num_key_value_heads": _FORM.key_heads,
-        **model["decoder"],
-    }
-    search = {"do_sample": False, "max_length": _FORM.context, "num_beams": 1}
-    return {"model": model, "search": search}
-
-
-# --- models ---
-
-
 def _graph(name: str, file: str) -> GraphBuilder:
-    return GraphBuilder(seed=f"{name}/{file}", opset=_FORM.opset)
+    return GraphBuilder(seed=f"{name}/{file}", opset=FOLDER_FORM.opset)
 
 
 def _layer(g: GraphBuilder, x: str, mask: str, cache: list[str], cross: list[str]) -> tuple[str, list[str]]:
     """Add a layer: attention to itself with its cache, to an encoder if there is one, and an MLP."""
-    width, heads = _FORM.width, _FORM.heads
+    width, heads = FOLDER_FORM.width, FOLDER_FORM.heads
     with g.scope("self_attn"):
         y = layer_norm(g, x, width)
         query, key, value = (_projected(g, part, y, gain=2.0) for part in ("query", "key", "value"))
@@ -116,19 +83,19 @@ def _layer(g: GraphBuilder, x: str, mask: str, cache: list[str], cross: list[str
 def _projected(g: GraphBuilder, name: str, x: str, gain: float = 1.0) -> str:
     """Add a projection of ``(N, sequence, width)`` to heads."""
     with g.scope(name):
-        y = linear(g, x, (_FORM.width, _FORM.width), gain=gain)
-    return split_heads(g, y, _FORM.heads, _FORM.head)
+        y = linear(g, x, (FOLDER_FORM.width, FOLDER_FORM.width), gain=gain)
+    return split_heads(g, y, FOLDER_FORM.heads, FOLDER_FORM.head)
 
 
 def _table(g: GraphBuilder, name: str, rows: int, ids: str) -> str:
-    return g.op("Gather", g.normal(name, (rows, _FORM.width), 1.0), ids)
+    return g.op("Gather", g.normal(name, (rows, FOLDER_FORM.width), 1.0), ids)
 
 
 def _head(g: GraphBuilder, x: str) -> None:
     """Add the logits as the first output."""
     with g.scope("lm_head"):
-        y = linear(g, layer_norm(g, x, _FORM.width), (_FORM.width, VOCABULARY), gain=9.0)
-    ports.logits(g, _FORM, y)
+        y = linear(g, layer_norm(g, x, FOLDER_FORM.width), (FOLDER_FORM.width, VOCABULARY), gain=9.0)
+    ports.logits(g, FOLDER_FORM, y)
 
 
 def _states(g: GraphBuilder, name: str, sequence: SymbolicDim = _SEQUENCE) -> str:
@@ -137,11 +104,11 @@ def _states(g: GraphBuilder, name: str, sequence: SymbolicDim = _SEQUENCE) -> st
     def draw(random: np.random.Generator, shape: tuple[int, ...]) -> Array:
         return random.standard_normal(shape).astype(np.float32)
 
-    return g.input(name, (_BATCH, sequence, _FORM.width), draw)
+    return g.input(name, (_BATCH, sequence, FOLDER_FORM.width), draw)
 
 
 def _give(g: GraphBuilder, name: str, value: str, sequence: SymbolicDim = _SEQUENCE) -> None:
-    g.output(name, value, np.float32, (_BATCH, sequence, _FORM.width))
+    g.output(name, value, np.float32, (_BATCH, sequence, FOLDER_FORM.width))
 
 
 def _of_past(g: GraphBuilder, x: str, past: str) -> tuple[str, str]:
@@ -152,7 +119,7 @@ def _of_past(g: GraphBuilder, x: str, past: str) -> tuple[str, str]:
         total = g.op("Add", start, length(g, x, 1))
         own = g.op("Range", start, total, one)
         seen = g.op("LessOrEqual", g.op("Range", zero, total, one), g.op("Unsqueeze", own, g.ints(-1)))
-        return own, hidden(g, _FORM, seen)
+        return own, hidden(g, FOLDER_FORM, seen)
 
 
 def _decoder_beside_encoder(name: str, past: str, present: str, crossing: Callable[..., Any]) -> GraphBuilder:
@@ -160,16 +127,16 @@ def _decoder_beside_encoder(name: str, past: str, present: str, crossing: Callab
     g = _graph(name, MODEL_FILE)
     ids = ports.tokens(g, "int32" if "self" in past else "int64")
     cross = crossing(g)
-    caches = ports.past(g, _FORM, past)
+    caches = ports.past(g, FOLDER_FORM, past)
     places, mask = _of_past(g, ids, caches[0][0])
-    x = g.op("Add", _table(g, "tokens", VOCABULARY, ids), _table(g, "positions", _FORM.context, places))
+    x = g.op("Add", _table(g, "tokens", VOCABULARY, ids), _table(g, "positions", FOLDER_FORM.context, places))
     made = []
     for layer in range(LAYERS):
         with g.scope(f"layers.{layer}"):
             x, kept = _layer(g, x, mask, caches[layer], cross(layer))
             made.append(kept)
     _head(g, x)
-    ports.present(g, _FORM, made, present)
+    ports.present(g, FOLDER_FORM, made, present)
     return g
 
 
@@ -178,9 +145,9 @@ def _translation(name: str) -> Models:
     ids = g.input("input_ids", (_BATCH, _SOURCE), token_ids(VOCABULARY))
     counted = g.input("attention_mask", (_BATCH, _SOURCE), lambda _, shape: np.ones(shape, np.int64))
     places = g.op("Range", g.constant(np.array(0)), length(g, ids, 1), g.constant(np.array(1)))
-    x = g.op("Add", _table(g, "tokens", VOCABULARY, ids), _table(g, "positions", _FORM.context, places))
+    x = g.op("Add", _table(g, "tokens", VOCABULARY, ids), _table(g, "positions", FOLDER_FORM.context, places))
     x, _ = _layer(g, x, _padding(g, counted), [], [])
-    _give(g, "encoder_hidden_states", layer_norm(g, x, _FORM.width), _SOURCE)
+    _give(g, "encoder_hidden_states", layer_norm(g, x, FOLDER_FORM.width), _SOURCE)
 
     def crossing(g: GraphBuilder) -> Callable[[int], list[str]]:
         states = _states(g, "encoder_hidden_states", _SOURCE)
@@ -202,7 +169,7 @@ def _translation(name: str) -> Models:
 def _padding(g: GraphBuilder, counted: str) -> str:
     """Add the mask that hides padding, ``(batch, 1, 1, length)``."""
     with g.scope("padding"):
-        return hidden(g, _FORM, g.op("Cast", g.op("Unsqueeze", counted, g.ints(1, 2)), to=9))
+        return hidden(g, FOLDER_FORM, g.op("Cast", g.op("Unsqueeze", counted, g.ints(1, 2)), to=9))
 
 
 def speech(name: str, frames: int = _FRAMES) -> Models:
@@ -214,21 +181,21 @@ def speech(name: str, frames: int = _FRAMES) -> Models:
         return random.standard_normal(shape).astype(np.float32)
 
     features = g.input("audio_features", (_BATCH, _MELS, frames), sound)
-    weight = g.normal("weight", (_FORM.width, _MELS, 3), (2.0 / (3 * _MELS)) ** 0.5)
+    weight = g.normal("weight", (FOLDER_FORM.width, _MELS, 3), (2.0 / (3 * _MELS)) ** 0.5)
     x = g.op("Conv", features, weight, kernel_shape=[3], strides=[2], pads=[1, 1])
     x = g.op("Transpose", g.op("Relu", x), perm=[0, 2, 1])
-    x = g.op("Add", x, g.normal("positions", (heard, _FORM.width), 1.0))
+    x = g.op("Add", x, g.normal("positions", (heard, FOLDER_FORM.width), 1.0))
     x, _ = _layer(g, x, "", [], [])
-    x = layer_norm(g, x, _FORM.width)
-    shape = (_BATCH, _FORM.heads, heard, _FORM.head)
+    x = layer_norm(g, x, FOLDER_FORM.width)
+    shape = (_BATCH, FOLDER_FORM.heads, heard, FOLDER_FORM.head)
     for layer in range(LAYERS):
         with g.scope(f"cross.{layer}"):
             for part in ("key", "value"):
                 g.output(f"present_{part}_cross_{layer}", _projected(g, part, x, gain=2.0), np.float32, shape)
-    g.output("encoder_hidden_states", x, np.float32, (_BATCH, heard, _FORM.width))
+    g.output("encoder_hidden_states", x, np.float32, (_BATCH, heard, FOLDER_FORM.width))
 
     def crossing(g: GraphBuilder) -> Callable[[int], list[str]]:
-        caches = ports.past(g, _FORM, "past_{part}_cross_{layer}", heard)
+        caches = ports.past(g, FOLDER_FORM, "past_{part}_cross_{layer}", heard)
         return lambda layer: caches[layer]
 
     decoder = _decoder_beside_encoder(
@@ -244,15 +211,17 @@ def _vision(name: str) -> Models:
         return random.standard_normal(shape).astype(np.float32)
 
     pixels = g.input("pixel_values", (_BATCH, 3, _SIDE, _SIDE), picture)
-    weight = g.normal("weight", (_FORM.width, 3, _PATCH, _PATCH), (1.0 / (3 * _PATCH**2)) ** 0.5)
+    weight = g.normal("weight", (FOLDER_FORM.width, 3, _PATCH, _PATCH), (1.0 / (3 * _PATCH**2)) ** 0.5)
     x = g.op("Conv", pixels, weight, kernel_shape=[_PATCH] * 2, strides=[_PATCH] * 2)
-    x = g.op("Transpose", g.op("Reshape", x, g.ints(0, _FORM.width, IMAGE_TOKENS)), perm=[0, 2, 1])
+    x = g.op("Transpose", g.op("Reshape", x, g.ints(0, FOLDER_FORM.width, IMAGE_TOKENS)), perm=[0, 2, 1])
     x, _ = _layer(g, x, "", [], [])
-    x = g.op("Reshape", layer_norm(g, x, _FORM.width), g.ints(-1, _FORM.width))
-    g.output("image_features", x, np.float32, ("num_image_tokens", _FORM.width))
+    x = g.op("Reshape", layer_norm(g, x, FOLDER_FORM.width), g.ints(-1, FOLDER_FORM.width))
+    g.output("image_features", x, np.float32, ("num_image_tokens", FOLDER_FORM.width))
     embedding = _graph(name, "embedding.onnx")
     ids = ports.tokens(embedding)
-    given = embedding.input("image_features", (SymbolicDim("num_image_tokens", 0), _FORM.width), picture)
+    given = embedding.input(
+        "image_features", (SymbolicDim("num_image_tokens", 0), FOLDER_FORM.width), picture
+    )
     words = _table(embedding, "tokens", VOCABULARY, ids)
     own = embedding.op("Equal", ids, embedding.constant(np.array(IMAGE_TOKEN)))
     at = embedding.op("Transpose", embedding.op("NonZero", own), perm=[1, 0])
@@ -261,16 +230,16 @@ def _vision(name: str) -> Models:
     x = _states(decoder, "inputs_embeds")
     mask = ports.mask(decoder)
     positions = ports.positions(decoder)
-    caches = ports.past(decoder, _FORM)
-    hiding = additive_mask(decoder, _FORM, x, mask)
-    x = decoder.op("Add", x, _table(decoder, "positions", _FORM.context, positions))
+    caches = ports.past(decoder, FOLDER_FORM)
+    hiding = additive_mask(decoder, FOLDER_FORM, x, mask)
+    x = decoder.op("Add", x, _table(decoder, "positions", FOLDER_FORM.context, positions))
     made = []
     for layer in range(LAYERS):
         with decoder.scope(f"layers.{layer}"):
             x, kept = _layer(decoder, x, hiding, caches[layer], [])
             made.append(kept)
     _head(decoder, x)
-    ports.present(decoder, _FORM, made)
+    ports.present(decoder, FOLDER_FORM, made)
     return {"vision.onnx": g, "embedding.onnx": embedding, MODEL_FILE: decoder}
 
 
@@ -279,123 +248,27 @@ def _pipeline(name: str) -> Models:
     ids = ports.tokens(embedding)
     _give(embedding, "inputs_embeds", _table(embedding, "tokens", VOCABULARY, ids))
     models = {"embedding.onnx": embedding}
-    for layer, (taken, given) in enumerate(_HIDDEN):
+    for layer, (taken, given) in enumerate(LAYER_STATES):
         g = _graph(name, f"layer_{layer}.onnx")
         x = _states(g, taken)
-        hiding = additive_mask(g, _FORM, x, ports.mask(g))
+        hiding = additive_mask(g, FOLDER_FORM, x, ports.mask(g))
         if layer == 0:
-            x = g.op("Add", x, _table(g, "positions", _FORM.context, ports.positions(g)))
+            x = g.op("Add", x, _table(g, "positions", FOLDER_FORM.context, ports.positions(g)))
         names = "past_key_values.{layer}.{part}", "present.{layer}.{part}"
-        cache = ports.past(g, _FORM, names[0], only=layer)[0]
+        cache = ports.past(g, FOLDER_FORM, names[0], only=layer)[0]
         x, kept = _layer(g, x, hiding, cache, [])
         _give(g, given, x)
-        ports.present(g, _FORM, [kept], names[1], first=layer)
+        ports.present(g, FOLDER_FORM, [kept], names[1], first=layer)
         models[f"layer_{layer}.onnx"] = g
     head = _graph(name, MODEL_FILE)
     _head(head, _states(head, "output_hidden_states"))
     return models | {MODEL_FILE: head}
 
 
-_HIDDEN = (("inputs_embeds", "layer_0_output"), ("hidden_states", "output_hidden_states"))
-"""For each layer of the pipeline the state that it takes, and the one that it gives."""
-
-
-# --- configurations ---
-
-
-def _cached(past: str = "past_key_values.%d.{}", present: str = "present.%d.{}") -> dict[str, Any]:
-    return {
-        "inputs": {f"past_{part}_names": past.format(part) for part in ("key", "value")},
-        "outputs": {"logits": "logits"}
-        | {f"present_{part}_names": present.format(part) for part in ("key", "value")},
-    }
-
-
-def _with_inputs(decoder: Mapping[str, Any], *names: str, **others: str) -> dict[str, Any]:
-    inputs = {name: name for name in names} | others | decoder["inputs"]
-    return {**decoder, "inputs": inputs}
-
-
-def _translation_config() -> dict[str, Any]:
-    names = ("input_ids", "encoder_hidden_states", "encoder_attention_mask")
-    encoder = {
-        "filename": "encoder.onnx",
-        "inputs": {"input_ids": "input_ids", "attention_mask": "attention_mask"},
-        "outputs": {"encoder_hidden_states": "encoder_hidden_states"},
-    }
-    decoder = {"filename": MODEL_FILE, **_with_inputs(_cached(), *names)}
-    return {"type": "t5", "encoder": encoder, "decoder": decoder}
-
-
-def _speech_config() -> dict[str, Any]:
-    cross = {part: f"present_{part}_cross_%d" for part in ("key", "value")}
-    encoder = {
-        "filename": "encoder.onnx",
-        "hidden_size": _FORM.width,
-        "num_attention_heads": _FORM.heads,
-        "num_hidden_layers": LAYERS,
-        "num_key_value_heads": _FORM.heads,
-        "head_size": _FORM.head,
-        "inputs": {"audio_features": "audio_features"},
-        "outputs": {
-            "encoder_hidden_states": "encoder_hidden_states",
-            **{f"cross_present_{part}_names": name for part, name in cross.items()},
-        },
-    }
-    cached = _cached("past_{}_self_%d", "present_{}_self_%d")
-    crossed = {f"cross_past_{part}_names": f"past_{part}_cross_%d" for part in ("key", "value")}
-    decoder = {"filename": MODEL_FILE, **_with_inputs(cached, "input_ids", **crossed)}
-    return {"type": "whisper", "encoder": encoder, "decoder": decoder}
-
-
-def _vision_config() -> dict[str, Any]:
-    names = ("inputs_embeds", "attention_mask", "position_ids")
-    return {
-        "type": "phi3v",
-        "image_token_id": IMAGE_TOKEN,
-        "vision": {
-            "filename": "vision.onnx",
-            "inputs": {"pixel_values": "pixel_values"},
-            "outputs": {"image_features": "image_features"},
-        },
-        "embedding": {
-            "filename": "embedding.onnx",
-            "inputs": {"input_ids": "input_ids", "image_features": "image_features"},
-            "outputs": {"inputs_embeds": "inputs_embeds"},
-        },
-        "decoder": {"filename": MODEL_FILE, **_with_inputs(_cached(), *names)},
-    }
-
-
-def _pipeline_config() -> dict[str, Any]:
-    def layer(number: int, taken: str, **more: Any) -> dict[str, Any]:
-        own = [f"{{}}.{number}.{part}" for part in ("key", "value")]
-        return {
-            "filename": f"layer_{number}.onnx",
-            "inputs": [
-                taken, "attention_mask", *(["position_ids"] if number == 0 else []),
-                *(one.format("past_key_values") for one in own),
-            ],
-            "outputs": [_HIDDEN[number][1], *(one.format("present") for one in own)],
-            **more,
-        }  # fmt: skip
-
-    stages = {
-        "embedding": {"filename": "embedding.onnx", "inputs": ["input_ids"], "outputs": ["inputs_embeds"]},
-        "layer_0": layer(0, "inputs_embeds", output_names_forwarder={"layer_0_output": "hidden_states"}),
-        "layer_1_prompt": layer(1, "hidden_states", run_on_token_gen=False),
-        "layer_1_token": layer(1, "hidden_states", run_on_prompt=False),
-        "lm_head": {"filename": MODEL_FILE, "inputs": ["output_hidden_states"], "outputs": ["logits"]},
-    }
-    names = ("input_ids", "attention_mask", "position_ids")
-    decoder = {**_with_inputs(_cached(), *names), "pipeline": [stages]}
-    return {"type": "decoder-pipeline", "decoder": decoder}
-
-
-_KINDS: dict[str, tuple[Callable[[str], Models], Callable[[], dict[str, Any]]]] = {
-    "folder-pipeline": (_pipeline, _pipeline_config),
-    "folder-speech": (speech, _speech_config),
-    "folder-translation": (_translation, _translation_config),
-    "folder-vision": (_vision, _vision_config),
+_MODELS: dict[str, Callable[[str], Models]] = {
+    "folder-pipeline": _pipeline,
+    "folder-speech": speech,
+    "folder-translation": _translation,
+    "folder-vision": _vision,
 }
-"""For each folder its models, and its configuration without what all have."""
+"""For each folder its models."""

@@ -2,7 +2,8 @@
 
 import math
 
-from harness.annex.made.decoders.folders import folder_config, folder_models
+from harness.annex.made.decoders.folder_configs import folder_config
+from harness.annex.made.decoders.folders import folder_models
 from harness.annex.made.decoders.form import LAYERS, VOCABULARY, WEIGHT_BLOCK, DecoderForm
 from harness.annex.made.decoders.roster import DECODERS, FOLDERS, LEFT_OUT, build, decoder_names
 from harness.annex.made.zoo.reference import table
