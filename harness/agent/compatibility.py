@@ -14,7 +14,7 @@ _UNUSABLE, USABLE, _OPTIMAL = "EP_UNSUPPORTED", "EP_SUPPORTED", "EP_SUPPORTED_OP
 """onnxruntime's words for a compiled model: it will not load, the beginning of those that will, the best."""
 
 STALE = "stale"
-"""Fact of the process that asks: a compiled model's description, that of another version, what this is called."""
+"""Fact of the process that asks: a model's description, that of another version, and what this is called."""
 
 
 class CompiledModelError(Exception):
