@@ -41,12 +41,12 @@ FLOAT64_BYTES = 2 << 30
 
 
 def composed_case(case: Case) -> Case | Inapplicable:
-    """Return the case unchanged, if it can be computed in float64 node by node.
+    """Return the case unchanged, if it can be computed in float64 node by node; integers stay integers.
 
     Returns:
-        Return ``Inapplicable`` if it has no narrower floats, or if its weights alone exceed the bound.
+        Return ``Inapplicable`` if its only floats are float64, or if its weights alone exceed the bound.
     """
-    if not case.facts.float_types & NARROWER:
+    if case.facts.float_types and not case.facts.float_types & NARROWER:
         return Inapplicable(_NOT_NARROWER)
     size = case.model_path.stat().st_size + sum(file.stat().st_size for file in case.external)
     if 2 * size > FLOAT64_BYTES:
