@@ -26,10 +26,11 @@ from harness.agent.capture import Capture
 from harness.agent.declared_kernels import declared_kernels
 from harness.agent.identity import FileDigests, describe_build, drivers, mapped
 from harness.agent.inbox import Inbox
+from harness.agent.installed_packages import describe_packages
 from harness.agent.job_run import JobRun
 from harness.agent.manners import Manners
 from harness.agent.native_stack.start import start_if_asked
-from harness.agent.ort_runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
+from harness.agent.ort_runtime import describe_runtime, diagnose, import_onnxruntime
 from harness.agent.plain import run_plain
 from harness.agent.safe_text import clean, finite, sendable
 from harness.agent.session_target import CPU, SessionTarget
