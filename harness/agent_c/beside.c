@@ -35,10 +35,15 @@ bool watch_begin(Watch *watch, Job *job) {
         if (!job_feeds(job, one, &watch->seen[job->sets_ran].feeds) || !run_alone(watch, job->sets_ran)) return false;
     }
     if (!watch_run(watch, 0, "")) return false;
-    Feeds *other = &watch->seen[job->sets].feeds, *first = &watch->seen[0].feeds;
     watch->wanders = watch->seen[0].tally.apart;
     job->ran[0] = watch->seen[0].tally.first;
     watch->seen[0].tally = (Tally){.first = job->ran[0]}; /* what differs from run to run is no matter of the scenario */
+    return true;
+}
+
+bool watch_others(Watch *watch) {
+    Job *job = watch->job;
+    Feeds *other = &watch->seen[job->sets].feeds, *first = &watch->seen[0].feeds;
     *other = (Feeds){first->names, arena_take(&job->arena, (first->count + 1) * sizeof(Value)), first->count};
     watch->total += faded_values(&job->arena, first->values, first->count, other->values);
     return watch->total == job->sets || run_alone(watch, job->sets);
@@ -64,18 +69,31 @@ bool watch_run(Watch *watch, size_t set, const char *where) {
     return fine;
 }
 
-bool watch_end(Watch *watch, const char *equal, const char *kind, const char *where) {
+bool watch_all(Watch *watch, OrtSession *session, const char *where) {
+    OrtSession *judged = watch->job->session;
+    bool fine = true;
+    watch->job->session = session;
+    for (size_t set = 0; fine && set < watch->job->sets; set++) fine = watch_run(watch, set, where);
+    watch->job->session = judged;
+    return fine;
+}
+
+bool watch_conclude(Watch *watch, const char *equal) {
+    double apart = furthest(watch);
+    fact(watch->job, "\"%s\":%s", equal, apart > 0 ? "false" : "true");
+    if (apart > 0) fact_number(watch->job, "difference", apart);
+    if (apart > fmax(TOLD, watch->wanders) && *watch->only) fact_text(watch->job, "only", watch->only);
+    return job_conclude(watch->job);
+}
+
+bool watch_end(Watch *watch, const char *kind, const char *where) {
     Job *job = watch->job;
     Tally all = {0}, *other = &watch->seen[job->sets].tally;
     for (size_t set = 0; set < job->sets; set++) all.runs += watch->seen[set].tally.runs, all.differing += watch->seen[set].tally.differing;
-    double apart = furthest(watch);
-    bytes_format(&job->facts, ",\"runs\":%ld,\"other_runs\":%ld,\"differing_runs\":%ld,\"differing_other_runs\":%ld,\"%s\":%s", all.runs, other->runs,
-                 all.differing, other->differing, equal, apart > 0 ? "false" : "true");
-    if (apart > 0) bytes_format(&job->facts, isfinite(apart) ? ",\"difference\":%.17g" : ",\"difference\":\"inf\"", apart);
-    if (apart > fmax(TOLD, watch->wanders)) bytes_format(&job->facts, ",\"only\":\"%s\"", watch->only);
-    bytes_format(&job->facts, "}");
+    fact(job, "\"runs\":%ld,\"other_runs\":%ld,\"differing_runs\":%ld,\"differing_other_runs\":%ld", all.runs, other->runs, all.differing, other->differing);
+    bool fine = watch_conclude(watch, "equal_to_alone");
     /* The harness has no golden for the other inputs: they are judged here, if they alone show that data were mixed up. */
-    if (!(other->apart > CROSS_TALK) || fmax(apart, watch->wanders) > CROSS_TALK) return job_conclude(job);
+    if (!fine || !(other->apart > CROSS_TALK) || fmax(furthest(watch), watch->wanders) > CROSS_TALK) return fine;
     const char *words = "%s a result is off by %.3g of its largest value, which it is not alone";
     return job_fail(job, "error", kind, arena_format(&job->arena, words, where, other->apart));
 }
@@ -99,7 +117,7 @@ bool interleaved(Job *job) {
     Watch watch;
     OrtSession *open[SESSIONS] = {NULL};
     size_t count = 1;
-    bool fine = job_create(job) && watch_begin(&watch, job);
+    bool fine = job_create(job) && watch_begin(&watch, job) && watch_others(&watch);
     for (open[0] = job->session; fine && count < SESSIONS; count += fine) {
         job_enter(job, "create");
         fine = job_create(job);
@@ -115,8 +133,8 @@ bool interleaved(Job *job) {
         fine = take_turns(&watch, open, count);
     }
     while (count > 1) ORT(ReleaseSession)(open[--count]); /* a step failed */
-    bytes_format(&job->facts, "{\"sessions\":%d", SESSIONS);
-    return fine && watch_end(&watch, "equal_to_alone", "OtherSessionError", "beside other sessions of the model");
+    fact(job, "\"sessions\":%d", SESSIONS);
+    return fine && watch_end(&watch, "OtherSessionError", "beside other sessions of the model");
 }
 
 /* --- several threads in one session --- */
@@ -178,7 +196,7 @@ static bool run_crowd(Watch *watch, size_t threads, const char *where) {
         lock_give(lock);
     }
     if (!begun) return job_fail(watch->job, "unsupported", NULL, "the system gives no threads");
-    bytes_format(&watch->job->facts, "{\"threads\":%zu,\"at_once\":%zu", threads, crowd.at_once);
+    fact(watch->job, "\"threads\":%zu,\"at_once\":%zu", threads, crowd.at_once);
     return !crowd.stopped;
 }
 
@@ -186,17 +204,17 @@ bool concurrent(Job *job) {
     size_t threads = (size_t)json_integer(json_get(json_get(job->message, "scenario_settings"), "threads"), 1);
     Watch watch;
     if (threads < 1 || threads > MOST_THREADS) return job_fail(job, "unfeedable", NULL, "a number of threads out of range");
-    if (!job_create(job) || !watch_begin(&watch, job) || !run_crowd(&watch, threads, "among concurrent runs")) return false;
-    return watch_end(&watch, "equal_to_alone", "_CrossTalkError", "among concurrent runs");
+    if (!job_create(job) || !watch_begin(&watch, job) || !watch_others(&watch) || !run_crowd(&watch, threads, "among concurrent runs")) return false;
+    return watch_end(&watch, "_CrossTalkError", "among concurrent runs");
 }
 
 /* Each thread starts one run with RunAsync and waits for it: so many are in flight at once. */
 bool async_runs(Job *job) {
     Watch watch;
     job->plan.least_threads = 2; /* the calling thread counts as one: alone, onnxruntime has no thread for the run */
-    if (!job_create(job) || !watch_begin(&watch, job)) return false;
+    if (!job_create(job) || !watch_begin(&watch, job) || !watch_others(&watch)) return false;
     job->landing = lock_new();
     if (!run_crowd(&watch, IN_FLIGHT, "among runs in flight")) return false;
     job->landing = NULL;
-    return watch_end(&watch, "equal_to_alone", "AsynchronousRunError", "among runs in flight");
+    return watch_end(&watch, "AsynchronousRunError", "among runs in flight");
 }

@@ -1,5 +1,6 @@
 #include "job.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,11 @@ bool job_trouble(Job *job, Trouble *trouble) {
     return false;
 }
 
+bool job_lacks(Job *job, const char *what) {
+    job->cause = "not_in_runtime";
+    return job_fail(job, "unsupported", NULL, arena_format(&job->arena, "onnxruntime %s has no %s", runtime_version(), what));
+}
+
 bool job_good(Job *job, OrtStatus *status) { return !status || job_trouble(job, &(Trouble){.status = status}); }
 
 void job_enter(Job *job, const char *phase) {
@@ -32,6 +38,21 @@ void job_enter(Job *job, const char *phase) {
 
 void job_further(Job *job) {
     if (now_ms() - job->reported_ms > PROGRESS_MS) job_enter(job, "run");
+}
+
+void fact_text(Job *job, const char *key, const char *text) {
+    fact(job, "\"%s\":", key);
+    put_text(&job->facts, text);
+}
+
+void fact_texts(Job *job, const char *key, const char *const *texts, size_t count) {
+    fact(job, "\"%s\":", key);
+    put_texts(&job->facts, "", texts, count);
+}
+
+void fact_number(Job *job, const char *key, double number) {
+    if (isfinite(number)) fact(job, "\"%s\":%.17g", key, number);
+    else fact_text(job, key, "inf");
 }
 
 /* --- a session --- */
@@ -48,12 +69,23 @@ static bool take_names(Job *job) {
     return true;
 }
 
-bool job_create(Job *job) {
+bool job_blame(Job *job, const char *kind, const char *where) {
+    if (strcmp(job->status, "error")) return false;
+    return job_fail(job, "error", kind, arena_format(&job->arena, "%s: %s", where, job->error));
+}
+
+OrtSession *job_open(Job *job, const SessionPlan *plan) {
     Trouble trouble = {0};
-    double began = now_ms();
     job->phase = "create";
-    job->session = session_open(&job->arena, &job->plan, &trouble);
-    if (!job->session) return job_trouble(job, &trouble);
+    OrtSession *made = session_open(&job->arena, plan, &trouble);
+    if (!made) job_trouble(job, &trouble);
+    return made;
+}
+
+bool job_create(Job *job) {
+    double began = now_ms();
+    job->session = job_open(job, &job->plan);
+    if (!job->session) return false;
     double took = now_ms() - began;
     if (job->create_ms < 0) job->create_ms = took;
     return job->names || take_names(job);
@@ -130,7 +162,7 @@ bool job_step(Job *job, const Feeds *feeds, OrtValue **in, const char *const *na
     const OrtValue *const *given = (const OrtValue *const *)in;
     double began = now_ms();
     OrtStatus *status = job->landing ? run_async(job, feeds, given, names, count, out)
-                                     : ORT(Run)(job->session, NULL, feeds->names, given, feeds->count, names, count, out);
+                                     : ORT(Run)(job->session, job->options, feeds->names, given, feeds->count, names, count, out);
     job->run_ms = now_ms() - began;
     return job_good(job, status);
 }
@@ -152,6 +184,14 @@ bool job_run(Job *job, Arena *arena, const Feeds *feeds, const char *const *name
     job_release(in, feeds->count);
     if (!fine) job_release(out, count);
     return fine && job_collect(job, arena, out, count, outputs);
+}
+
+bool job_run_in(Job *job, OrtSession *session, Arena *arena, const Feeds *feeds, Value **outputs) {
+    OrtSession *judged = job->session;
+    job->session = session;
+    bool fine = job_run(job, arena, feeds, job->names, job->outputs, outputs);
+    job->session = judged;
+    return fine;
 }
 
 /* --- a plain run --- */
@@ -234,9 +274,22 @@ static void put_providers(Message *message, const char *key) {
 }
 
 static void put_part(Message *message, const char *key, const Bytes *json) {
-    if (!json->size || json->at[json->size - 1] != '}') return; /* a scenario that failed may have begun its facts */
+    if (!json->size) return;
     put_format(message, ",\"%s\":", key);
     bytes_add(&message->json, json->at, json->size);
+}
+
+/* Pass on what a fresh process tells: all but what this one tells of itself. */
+static void put_served(Message *message, const Json *result) {
+    static const char *const own[] = {"status", "phase", "output", "timings_ms", "scenario"};
+    for (const Json *field = result->first; field; field = field->next) {
+        bool is_own = false;
+        for (size_t index = 0; index < sizeof own / sizeof *own; index++) is_own |= !strcmp(field->key, own[index]);
+        if (is_own) continue;
+        put_then(message, ",", field->key);
+        put(message, ":");
+        put_json(message, field);
+    }
 }
 
 static void send_result(Job *job) {
@@ -252,12 +305,18 @@ static void send_result(Job *job) {
     put(&message, "}");
     if (job->error) put_then(&message, ",\"message\":", *job->error ? job->error : "no reason");
     if (job->kind) put_then(&message, ",\"kind\":", job->kind);
-    if (job->names) {
+    if (job->cause) put_then(&message, ",\"cause\":", job->cause);
+    if (job->served) put_served(&message, job->served);
+    else if (job->names) {
         put_texts(&message, ",\"names\":", job->names, job->outputs);
         put_providers(&message, ",\"providers\":");
     }
-    put_part(&message, "scenario", &job->facts);
-    if (!strcmp(job->status, "ok")) {
+    if (job->facts.json.size) {
+        put(&message, ",\"scenario\":{");
+        bytes_add(&message.json, job->facts.json.at, job->facts.json.size);
+        put(&message, "}");
+    }
+    if (!strcmp(job->status, "ok") && !job->served) {
         put_providers(&message, ",\"providers_after\":");
         put(&message, ",\"outputs\":[");
         for (size_t index = 0; index < job->sets_ran; index++) {
@@ -319,7 +378,7 @@ void job_serve(Received *received) {
     else job_fail(&job, "unfeedable", NULL, "a job that is no object");
     send_result(&job);
     finish(&job, began, processor);
-    bytes_free(&job.facts);
+    message_free(&job.facts);
     bytes_free(&job.repeats);
     bytes_free(&job.latency);
     arena_free(&job.arena);

@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <link.h>
 #include <sys/prctl.h>
 #endif
 
@@ -30,6 +33,8 @@ const OrtChar *runtime_path(Arena *arena, const char *path) {
     (void)arena;
     return path;
 }
+
+const OrtChar *name_for_runtime(Arena *arena, const char *name) { return runtime_path(arena, name); }
 
 char **arguments(Arena *arena, int *count, char **given) {
     (void)arena, (void)count;
@@ -73,10 +78,10 @@ size_t stream_read(void *data, size_t size) {
     }
 }
 
-bool stream_write(const void *data, size_t size) {
+static bool write_all(int file, const void *data, size_t size) {
     const char *at = data;
     while (size) {
-        ssize_t done = write(output, at, size);
+        ssize_t done = write(file, at, size);
         if (done < 0 && errno == EINTR) continue;
         if (done <= 0) return false;
         at += done;
@@ -84,6 +89,8 @@ bool stream_write(const void *data, size_t size) {
     }
     return true;
 }
+
+bool stream_write(const void *data, size_t size) { return write_all(output, data, size); }
 
 struct Lock {
     pthread_mutex_t mutex;
@@ -206,6 +213,34 @@ void *library_open(Arena *arena, const char *path, const char **why) {
     return library;
 }
 
+#ifdef __linux__
+typedef struct {
+    const char *path;
+    int count;
+    bool has;
+} Loaded;
+
+static int count_library(struct dl_phdr_info *about, size_t size, void *with) {
+    Loaded *loaded = with;
+    (void)size;
+    loaded->count++;
+    loaded->has |= !strcmp(about->dlpi_name, loaded->path);
+    return 0;
+}
+
+int libraries_loaded(const char *path, bool *has) {
+    Loaded loaded = {.path = path};
+    dl_iterate_phdr(count_library, &loaded);
+    *has = loaded.has;
+    return loaded.count;
+}
+#else
+int libraries_loaded(const char *path, bool *has) {
+    *has = path == NULL;
+    return -1;
+}
+#endif
+
 void *library_symbol(void *library, const char *name) { return dlsym(library, name); }
 
 void printed_take(Bytes *text, bool keep) {
@@ -213,7 +248,7 @@ void printed_take(Bytes *text, bool keep) {
     struct stat about;
     fflush(stdout);
     fflush(stderr);
-    if (fstat(2, &about) || !S_ISREG(about.st_mode)) return;
+    if (printed_is_shared || fstat(2, &about) || !S_ISREG(about.st_mode)) return;
     off_t from = about.st_size > MOST ? about.st_size - MOST : 0;
     char data[MOST];
     ssize_t size = text && about.st_size ? pread(2, data, MOST, from) : 0;
@@ -237,6 +272,109 @@ const char *self_folder(Arena *arena) {
     ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
     while (size > 0 && path[size - 1] != '/') size--;
     return size > 0 ? arena_text(arena, path, (size_t)size) : "./";
+}
+
+bool path_move(const char *from, const char *to) { return !rename(from, to); }
+void folder_delete(const char *path) { rmdir(path); }
+
+char **folder_names(Arena *arena, const char *path, size_t *count) {
+    DIR *folder = opendir(path);
+    char **names = NULL;
+    size_t room = 0;
+    *count = 0;
+    for (const struct dirent *one; folder && (one = readdir(folder));) {
+        if (!strcmp(one->d_name, ".") || !strcmp(one->d_name, "..")) continue;
+        if (*count == room) {
+            char **more = arena_take(arena, (room = 2 * room + 16) * sizeof *more);
+            if (*count) memcpy(more, names, *count * sizeof *more);
+            names = more;
+        }
+        names[(*count)++] = arena_text(arena, one->d_name, strlen(one->d_name));
+    }
+    if (folder) closedir(folder);
+    return names;
+}
+
+/* --- another process --- */
+
+struct Process {
+    pid_t id;
+    int in, out;
+};
+
+extern char **environ;
+
+/* The variables of this process, but for the hello, which was for this one alone, and who its parent is. */
+static char **child_variables(Arena *arena) {
+    size_t count = 0, kept = 0;
+    while (environ[count]) count++;
+    char **made = arena_take(arena, (count + 2) * sizeof *made);
+    for (size_t index = 0; index < count; index++)
+        if (strncmp(environ[index], "EP_HARNESS_HELLO=", 17) && strncmp(environ[index], "EP_HARNESS_PARENT=", 18)) made[kept++] = environ[index];
+    made[kept] = arena_format(arena, "EP_HARNESS_PARENT=%ld", (long)getpid());
+    return made;
+}
+
+Process *process_start(Arena *arena, const char *const *arguments) {
+    char path[PATH_MAX] = "";
+    int in[2] = {-1, -1}, out[2] = {-1, -1};
+    Process *made = arena_take(arena, sizeof *made);
+    posix_spawn_file_actions_t actions;
+    const char *words[16] = {path};
+    for (int index = 0; index < 14 && arguments[index]; index++) words[index + 1] = arguments[index];
+    posix_spawn_file_actions_init(&actions);
+    bool started = readlink("/proc/self/exe", path, sizeof path - 1) > 0 && !pipe(in) && !pipe(out);
+    for (int end = 0; end < 2 && started; end++) fcntl(in[end], F_SETFD, FD_CLOEXEC), fcntl(out[end], F_SETFD, FD_CLOEXEC);
+    if (started) {
+        posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+        posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+        started = !posix_spawn(&made->id, path, &actions, NULL, (char *const *)(uintptr_t)words, child_variables(arena));
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    made->in = in[1], made->out = out[0];
+    if (in[0] >= 0) close(in[0]);
+    if (out[1] >= 0) close(out[1]);
+    if (started) return made;
+    if (in[1] >= 0) close(in[1]);
+    if (out[0] >= 0) close(out[0]);
+    return NULL;
+}
+
+size_t process_read(void *process, void *data, size_t size) {
+    ssize_t got;
+    while ((got = read(((Process *)process)->out, data, size)) < 0 && errno == EINTR) continue;
+    return got > 0 ? (size_t)got : 0;
+}
+
+bool process_write(Process *process, const void *data, size_t size) { return write_all(process->in, data, size); }
+void process_kill(Process *process) { kill(process->id, SIGKILL); }
+
+int64_t process_end(Process *process) {
+    int status = 0;
+    close(process->in);
+    close(process->out);
+    while (waitpid(process->id, &status, 0) < 0 && errno == EINTR) continue;
+    return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+const char *end_in_words(Arena *arena, int64_t end) {
+    static const struct {
+        int number;
+        const char *name;
+    } names[] = {{SIGABRT, "SIGABRT"}, {SIGBUS, "SIGBUS"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}, {SIGKILL, "SIGKILL"},
+                 {SIGPIPE, "SIGPIPE"}, {SIGSEGV, "SIGSEGV"}, {SIGSYS, "SIGSYS"}, {SIGTERM, "SIGTERM"}, {SIGTRAP, "SIGTRAP"}};
+    for (size_t index = 0; index < sizeof names / sizeof *names; index++)
+        if (end == -names[index].number) return names[index].name;
+    return arena_format(arena, end < 0 ? "signal %lld" : "exit code %lld", (long long)(end < 0 ? -end : end));
+}
+
+void end_as(int64_t end) {
+    if (end < 0) {
+        signal((int)-end, SIG_DFL);
+        kill(getpid(), (int)-end);
+        sleep_ms(1000); /* the signal may come to another thread */
+    }
+    _exit(end < 0 ? 1 : (int)end);
 }
 #else
 typedef int not_empty; /* ISO C wants something in each file */

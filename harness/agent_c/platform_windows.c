@@ -29,6 +29,8 @@ static wchar_t *to_wide(Arena *arena, const char *text) {
     return made;
 }
 
+const OrtChar *name_for_runtime(Arena *arena, const char *name) { return to_wide(arena, name); }
+
 static char *to_utf8(Arena *arena, const wchar_t *text) {
     int size = WideCharToMultiByte(CP_UTF8, 0, text, -1, NULL, 0, NULL, NULL);
     char *made = arena_take(arena, (size_t)size + 1);
@@ -145,6 +147,13 @@ void stream_leave_standard(void) {
     SetStdHandle(STD_OUTPUT_HANDLE, GetStdHandle(STD_ERROR_HANDLE)); /* the runtime's own C library looks here */
 }
 
+static bool write_all(HANDLE to, const void *data, size_t size) {
+    const char *at = data;
+    for (DWORD done = 0; size; at += done, size -= done)
+        if (!WriteFile(to, at, size > 1 << 20 ? 1 << 20 : (DWORD)size, &done, NULL) || !done) return false;
+    return true;
+}
+
 size_t stream_read(void *data, size_t size) {
     DWORD got = 0;
     if (wire != INVALID_SOCKET) {
@@ -156,18 +165,9 @@ size_t stream_read(void *data, size_t size) {
 
 bool stream_write(const void *data, size_t size) {
     const char *at = data;
-    while (size) {
-        DWORD done = 0, step = size > 1 << 20 ? 1 << 20 : (DWORD)size;
-        if (wire != INVALID_SOCKET) {
-            int sent = send(wire, at, (int)step, 0);
-            done = sent > 0 ? (DWORD)sent : 0;
-        } else if (!WriteFile(output, at, step, &done, NULL)) {
-            return false;
-        }
-        if (!done) return false;
-        at += done;
-        size -= done;
-    }
+    if (wire == INVALID_SOCKET) return write_all(output, data, size);
+    for (int sent = 0; size; at += sent, size -= (size_t)sent)
+        if ((sent = send(wire, at, size > 1 << 20 ? 1 << 20 : (int)size, 0)) <= 0) return false;
     return true;
 }
 
@@ -272,6 +272,15 @@ void *library_open(Arena *arena, const char *path, const char **why) {
     return library;
 }
 
+int libraries_loaded(const char *path, bool *has) {
+    HMODULE some[1];
+    DWORD needed = 0;
+    Arena arena = {0};
+    *has = GetModuleHandleW(full_path(&arena, path)) != NULL;
+    arena_free(&arena);
+    return K32EnumProcessModules(GetCurrentProcess(), some, sizeof some, &needed) ? (int)(needed / sizeof *some) : -1;
+}
+
 void *library_symbol(void *library, const char *name) {
     FARPROC found = GetProcAddress(library, name);
     void *symbol;
@@ -295,7 +304,7 @@ void printed_take(Bytes *text, bool keep) {
     char data[MOST];
     fflush(stdout);
     fflush(stderr);
-    if (GetFileType(printed) != FILE_TYPE_DISK || !GetFileSizeEx(printed, &size)) return;
+    if (printed_is_shared || GetFileType(printed) != FILE_TYPE_DISK || !GetFileSizeEx(printed, &size)) return;
     int file = text && size.QuadPart ? file_open("output.txt", _O_RDONLY) : -1, got = 0;
     if (file >= 0 && size.QuadPart > MOST) _lseeki64(file, size.QuadPart - MOST, SEEK_SET);
     if (file >= 0) got = _read(file, data, MOST);
@@ -316,6 +325,89 @@ void file_delete(const char *path) {
     DeleteFileW(runtime_path(&arena, path));
     arena_free(&arena);
 }
+
+bool path_move(const char *from, const char *to) {
+    Arena arena = {0};
+    bool moved = MoveFileW(runtime_path(&arena, from), runtime_path(&arena, to));
+    arena_free(&arena);
+    return moved;
+}
+
+void folder_delete(const char *path) {
+    Arena arena = {0};
+    RemoveDirectoryW(runtime_path(&arena, path));
+    arena_free(&arena);
+}
+
+char **folder_names(Arena *arena, const char *path, size_t *count) {
+    WIN32_FIND_DATAW one;
+    char **names = NULL;
+    for (int round = 0; round < 2; round++) { /* count, then take */
+        size_t room = round ? *count : 0;
+        HANDLE search = FindFirstFileW(runtime_path(arena, arena_format(arena, "%s\\*", path)), &one);
+        if (round) names = arena_take(arena, (room + 1) * sizeof *names);
+        *count = 0;
+        if (search == INVALID_HANDLE_VALUE) break;
+        do {
+            if (!wcscmp(one.cFileName, L".") || !wcscmp(one.cFileName, L"..")) continue;
+            if (round && *count < room) names[*count] = to_utf8(arena, one.cFileName);
+            if (!round || *count < room) (*count)++;
+        } while (FindNextFileW(search, &one));
+        FindClose(search);
+    }
+    return names;
+}
+
+/* --- another process --- */
+
+struct Process {
+    HANDLE process, in, out;
+};
+
+Process *process_start(Arena *arena, const char *const *given) {
+    wchar_t path[32768];
+    STARTUPINFOW how = {.cb = sizeof how, .dwFlags = STARTF_USESTDHANDLES, .hStdError = GetStdHandle(STD_ERROR_HANDLE)};
+    PROCESS_INFORMATION made = {0};
+    SECURITY_ATTRIBUTES inherited = {.nLength = sizeof inherited, .bInheritHandle = TRUE};
+    Process *process = arena_take(arena, sizeof *process);
+    GetModuleFileNameW(NULL, path, sizeof path / sizeof *path);
+    const char *words = "agent";
+    for (; *given; given++) words = arena_format(arena, "%s \"%s\"", words, *given); /* none ends in a backslash */
+    SetEnvironmentVariableW(L"EP_HARNESS_HELLO", NULL); /* it was for this process alone */
+    SetHandleInformation(how.hStdError, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT);
+    bool started = CreatePipe(&how.hStdInput, &process->in, &inherited, 0) && CreatePipe(&process->out, &how.hStdOutput, &inherited, 0);
+    SetHandleInformation(process->in, HANDLE_FLAG_INHERIT, 0);
+    SetHandleInformation(process->out, HANDLE_FLAG_INHERIT, 0);
+    started = started && CreateProcessW(path, to_wide(arena, words), NULL, NULL, TRUE, 0, NULL, NULL, &how, &made);
+    if (how.hStdInput) CloseHandle(how.hStdInput);
+    if (how.hStdOutput) CloseHandle(how.hStdOutput);
+    process->process = made.hProcess;
+    if (started) return CloseHandle(made.hThread), process;
+    if (process->in) CloseHandle(process->in);
+    if (process->out) CloseHandle(process->out);
+    return NULL;
+}
+
+size_t process_read(void *process, void *data, size_t size) {
+    DWORD got = 0;
+    return ReadFile(((Process *)process)->out, data, (DWORD)size, &got, NULL) ? got : 0;
+}
+
+bool process_write(Process *process, const void *data, size_t size) { return write_all(process->in, data, size); }
+void process_kill(Process *process) { TerminateProcess(process->process, 1); }
+
+int64_t process_end(Process *process) {
+    DWORD code = 0;
+    CloseHandle(process->in);
+    CloseHandle(process->out);
+    WaitForSingleObject(process->process, INFINITE);
+    GetExitCodeProcess(process->process, &code);
+    CloseHandle(process->process);
+    return code;
+}
+
+const char *end_in_words(Arena *arena, int64_t end) { return arena_format(arena, end >> 31 ? "exit code 0x%llX" : "exit code %lld", (long long)end); }
+void end_as(int64_t end) { TerminateProcess(GetCurrentProcess(), (UINT)end); }
 #else
 typedef int nothing_for_windows; /* ISO C wants something in each file */
 #endif

@@ -27,7 +27,7 @@ static int available_count;
 
 static const char *chain[MOST], *keys[MOST + 1], *values[MOST + 1];
 static size_t chain_size, option_count;
-static const Json *entries;
+static const Json *entries, *configuration;
 static const OrtEpDevice *device;
 static const char *plugin, *registered;
 
@@ -235,7 +235,7 @@ static bool register_plugin(Arena *arena, const char *asked, const Json *filter,
         return refuse(refusal, "not_installed", arena_format(arena, reason, plugin));
     }
     if (!HAS(GetEpDevices)) return refuse(refusal, "version_conflict", arena_format(arena, "onnxruntime %s has no plugins; 1.22 is the first", version));
-    OrtStatus *status = ORT(RegisterExecutionProviderLibrary)(ort_env, chain[0], runtime_path(arena, plugin));
+    OrtStatus *status = library_register(arena, chain[0], plugin);
     if (status) {
         const char *reason = status_text(arena, status, NULL), *missing = missing_library(arena, reason);
         if (missing) return refuse(refusal, "library_missing", arena_format(arena, "%s is missing: %s", missing, reason));
@@ -258,6 +258,8 @@ static bool is_available(const char *name) {
 
 bool target_open(Arena *arena, const Json *config, Refusal *refusal) {
     const Json *providers = json_get(config, "providers"), *options = json_get(config, "options");
+    configuration = config;
+    chain_size = option_count = 0;
     for (const Json *one = json_item(providers, 0); one && chain_size < MOST; one = one->next)
         chain[chain_size++] = json_text(one, "");
     for (const Json *one = json_members(options); one && option_count < MOST; one = one->next) {
@@ -322,11 +324,23 @@ void target_release(void) {
     held = NULL;
 }
 
-void target_unload(void) {
-    OrtStatus *status = registered ? ORT(UnregisterExecutionProviderLibrary)(ort_env, registered) : NULL;
-    if (status) ORT(ReleaseStatus)(status);
+OrtStatus *target_unregister(void) {
+    const char *name = registered;
     device = NULL;
+    registered = NULL;
+    return name ? ORT(UnregisterExecutionProviderLibrary)(ort_env, name) : NULL;
 }
+
+void target_unload(void) {
+    OrtStatus *status = target_unregister();
+    if (status) ORT(ReleaseStatus)(status);
+}
+
+OrtStatus *library_register(Arena *arena, const char *name, const char *path) {
+    return ORT(RegisterExecutionProviderLibrary)(ort_env, name, runtime_path(arena, path));
+}
+
+const char *plugin_library(void) { return plugin; }
 
 bool target_is(const char *provider) {
     bool cpu_alone = true;
@@ -337,6 +351,11 @@ bool target_is(const char *provider) {
     }
     return cpu_alone && !strcasecmp(provider, CPU_PROVIDER);
 }
+
+const OrtEpDevice *target_device(void) { return device; }
+const Json *target_config(void) { return configuration; }
+const char *runtime_version(void) { return version; }
+const char *runtime_library(void) { return library_path; }
 
 size_t target_chain(const char *const **found) {
     *found = chain;
@@ -399,11 +418,14 @@ static OrtStatus *append_provider(OrtSessionOptions *settings, const char *name,
     return ORT(SessionOptionsAppendExecutionProvider)(settings, shorter, k, v, n);
 }
 
-static OrtStatus *append_chain(OrtSessionOptions *settings, int without) {
-    const char *k[MOST], *v[MOST];
+static OrtStatus *append_chain(OrtSessionOptions *settings, const SessionPlan *plan) {
+    const char *k[MOST + 1], *v[MOST + 1];
     size_t count = 0;
-    for (size_t index = 0; index < option_count; index++)
-        if (without != -2 && without != (int)index) k[count] = keys[index], v[count++] = values[index];
+    for (size_t index = 0; index < option_count; index++) {
+        if (plan->without == -2 || plan->without == (int)index || (plan->option && !strcmp(plan->option, keys[index]))) continue;
+        k[count] = keys[index], v[count++] = values[index];
+    }
+    if (plan->option) k[count] = plan->option, v[count++] = plan->setting;
     OrtStatus *status = device ? ORT(SessionOptionsAppendExecutionProvider_V2)(settings, ort_env, &device, 1, k, v, count)
                                : append_provider(settings, chain[0], k, v, count);
     for (size_t index = 1; index < chain_size && !status; index++) status = append_provider(settings, chain[index], NULL, NULL, 0);
@@ -436,21 +458,39 @@ static OrtStatus *set_up(Arena *arena, OrtSessionOptions *settings, const Sessio
         status = ORT(AddSessionConfigEntry)(settings, "session.record_ep_graph_assignment_info", "1");
     if (!status) status = add_entries(settings, entries);
     if (!status) status = add_entries(settings, json_get(plan->job, "entries"));
-    if (!status && plan->key) status = ORT(AddSessionConfigEntry)(settings, plan->key, plan->value);
+    for (const char *const *entry = plan->entries; entry && *entry && !status; entry += 2)
+        status = ORT(AddSessionConfigEntry)(settings, entry[0], entry[1]);
     for (const Json *one = json_members(json_get(plan->job, "fixed")); one && !status; one = one->next)
         status = ORT(AddFreeDimensionOverrideByName)(settings, one->key, json_integer(one, 0));
     if (!status && plan->profile) status = ORT(EnableProfiling)(settings, runtime_path(arena, plan->profile));
-    return status ? status : append_chain(settings, plan->without);
+    if (!status && plan->adjust) status = plan->adjust(settings, plan->with);
+    return status || plan->on_cpu ? status : append_chain(settings, plan);
+}
+
+OrtSessionOptions *session_options(Arena *arena, const SessionPlan *plan, Trouble *trouble) {
+    OrtSessionOptions *settings = NULL;
+    trouble->status = ORT(CreateSessionOptions)(&settings);
+    if (!trouble->status) trouble->status = set_up(arena, settings, plan);
+    if (!trouble->status) return settings;
+    if (settings) ORT(ReleaseSessionOptions)(settings);
+    return NULL;
 }
 
 OrtSession *session_open(Arena *arena, const SessionPlan *plan, Trouble *trouble) {
-    OrtSessionOptions *settings = NULL;
+    OrtSessionOptions *settings = session_options(arena, plan, trouble);
     OrtSession *made = NULL;
-    OrtStatus *status = ORT(CreateSessionOptions)(&settings);
-    if (!status) status = set_up(arena, settings, plan);
+    OrtStatus *status = trouble->status;
     if (!status && plan->model_size) status = ORT(CreateSessionFromArray)(ort_env, plan->model, plan->model_size, settings, &made);
     else if (!status) status = ORT(CreateSession)(ort_env, runtime_path(arena, plan->model), settings, &made);
     if (settings) ORT(ReleaseSessionOptions)(settings);
     trouble->status = status;
     return status ? NULL : made;
+}
+
+const char *input_name(Arena *arena, OrtSession *session, size_t index, Trouble *trouble) {
+    char *name = NULL;
+    if ((trouble->status = ORT(SessionGetInputName)(session, index, ort_allocator, &name))) return NULL;
+    const char *kept = arena_text(arena, name, strlen(name));
+    trouble->status = ORT(AllocatorFree)(ort_allocator, name);
+    return trouble->status ? NULL : kept;
 }

@@ -57,6 +57,13 @@ static bool elements_of(const int64_t *shape, size_t rank, size_t *count) {
     return true;
 }
 
+bool value_size(Value *value) {
+    size_t count = 0;
+    if (value->type <= 0 || value->type >= NEWEST || !TYPES[value->type].bits || !elements_of(value->shape, value->rank, &count)) return false;
+    value->size = (size_t)(((uint64_t)count * (unsigned)TYPES[value->type].bits + 7) / 8);
+    return true;
+}
+
 static bool tensor_read(Arena *arena, const Json *wire, Value *value, Trouble *trouble) {
     const char *dtype = json_text(json_get(wire, "dtype"), "");
     const Json *shape = json_get(wire, "shape"), *data = json_get(wire, "data");
@@ -116,18 +123,25 @@ static bool good(Trouble *trouble, OrtStatus *status) {
     return !status;
 }
 
+bool value_room(const Value *like, OrtAllocator *allocator, OrtValue **made, Trouble *trouble) {
+    return good(trouble, ORT(CreateTensorAsOrtValue)(allocator, like->shape, like->rank, number_to_make(like->type), made));
+}
+
+bool value_over(void *data, const Value *like, OrtValue **made, Trouble *trouble) {
+    OrtMemoryInfo *memory = NULL;
+    if (!good(trouble, ORT(CreateCpuMemoryInfo)(0, 0, &memory))) return false;
+    OrtStatus *status = ORT(CreateTensorWithDataAsOrtValue)(memory, data, like->size, like->shape, like->rank, number_to_make(like->type), made);
+    ORT(ReleaseMemoryInfo)(memory);
+    return good(trouble, status);
+}
+
 /* A tensor over memory of the arena: one that onnxruntime makes has no address if it has no elements, which OpenVINO
  * refuses. Each feed has a copy, so that a provider that writes into its inputs changes no later run. */
 static bool numbers_feed(Arena *arena, const Value *value, OrtValue **made, Trouble *trouble) {
-    OrtMemoryInfo *memory = NULL;
-    if (!good(trouble, ORT(CreateCpuMemoryInfo)(0, 0, &memory))) return false;
     char *data = arena_take(arena, value->size + ALIGNED);
     data += (ALIGNED - (uintptr_t)data % ALIGNED) % ALIGNED;
     if (value->size) memcpy(data, value->data, value->size);
-    OrtStatus *status = ORT(CreateTensorWithDataAsOrtValue)(memory, data, value->size, value->shape, value->rank,
-                                                            number_to_make(value->type), made);
-    ORT(ReleaseMemoryInfo)(memory);
-    return good(trouble, status);
+    return value_over(data, value, made, trouble);
 }
 
 bool value_feed(Arena *arena, const Value *value, OrtAllocator *allocator, OrtValue **made, Trouble *trouble) {
@@ -169,10 +183,9 @@ static bool texts_take(Arena *arena, const OrtValue *from, size_t count, Value *
     return true;
 }
 
-static bool tensor_take(Arena *arena, const OrtValue *from, Value *value, Trouble *trouble) {
+bool tensor_about(Arena *arena, const OrtValue *from, Value *value, Trouble *trouble) {
     OrtTensorInfo *info = NULL;
     size_t count = 0;
-    void *data = NULL;
     bool fine = good(trouble, ORT(GetTensorTypeAndShape)(from, &info)) &&
                 good(trouble, ORT(GetTensorElementType)(info, &value->type)) &&
                 good(trouble, ORT(GetDimensionsCount)(info, &value->rank)) &&
@@ -185,8 +198,14 @@ static bool tensor_take(Arena *arena, const OrtValue *from, Value *value, Troubl
     if (!fine) return false;
     if (value->type <= 0 || value->type >= KNOWN_TYPES) return unfed(trouble, "an output of an unknown element type");
     value->kind = TENSOR_VALUE;
-    if (value->type == STRING) return texts_take(arena, from, count, value, trouble);
-    value->size = (size_t)(((uint64_t)count * (unsigned)TYPES[value->type].bits + 7) / 8);
+    value->size = value->type == STRING ? count : (size_t)(((uint64_t)count * (unsigned)TYPES[value->type].bits + 7) / 8);
+    return true;
+}
+
+static bool tensor_take(Arena *arena, const OrtValue *from, Value *value, Trouble *trouble) {
+    void *data = NULL;
+    if (!tensor_about(arena, from, value, trouble)) return false;
+    if (value->type == STRING) return texts_take(arena, from, value->size, value, trouble);
     value->data = arena_take(arena, value->size + 1);
     if (!good(trouble, ORT(GetTensorMutableData)((OrtValue *)(uintptr_t)from, &data))) return false;
     if (value->size) memcpy(value->data, data, value->size);
