@@ -181,7 +181,23 @@ void limit_memory(int64_t mib) {
     setrlimit(RLIMIT_AS, &limit);
 }
 
+extern char **environ;
+static char **own_variables; /* as this process began with them, for another one; its first entry says who is the parent */
+
+/* The hello was for this process alone, and what a provider sets is for no other. */
+static void keep_variables(void) {
+    static Arena lasting;
+    size_t count = 0, kept = 1;
+    while (environ[count]) count++;
+    own_variables = arena_take(&lasting, (count + 2) * sizeof *own_variables);
+    own_variables[0] = arena_format(&lasting, "EP_HARNESS_PARENT=%ld", (long)getpid());
+    for (size_t index = 0; index < count; index++)
+        if (strncmp(environ[index], "EP_HARNESS_HELLO=", 17) && strncmp(environ[index], "EP_HARNESS_PARENT=", 18))
+            own_variables[kept++] = arena_text(&lasting, environ[index], strlen(environ[index]));
+}
+
 void process_begin(void) {
+    keep_variables();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGINT, SIG_IGN); /* on Ctrl-C the harness stops its agents */
 #ifdef __linux__
@@ -302,18 +318,6 @@ struct Process {
     int in, out;
 };
 
-extern char **environ;
-
-/* The variables of this process, but for the hello, which was for this one alone, and who its parent is. */
-static char **child_variables(Arena *arena) {
-    size_t count = 0, kept = 0;
-    while (environ[count]) count++;
-    char **made = arena_take(arena, (count + 2) * sizeof *made);
-    for (size_t index = 0; index < count; index++)
-        if (strncmp(environ[index], "EP_HARNESS_HELLO=", 17) && strncmp(environ[index], "EP_HARNESS_PARENT=", 18)) made[kept++] = environ[index];
-    made[kept] = arena_format(arena, "EP_HARNESS_PARENT=%ld", (long)getpid());
-    return made;
-}
 
 Process *process_start(Arena *arena, const char *const *arguments) {
     char path[PATH_MAX] = "";
@@ -328,7 +332,7 @@ Process *process_start(Arena *arena, const char *const *arguments) {
     if (started) {
         posix_spawn_file_actions_adddup2(&actions, in[0], 0);
         posix_spawn_file_actions_adddup2(&actions, out[1], 1);
-        started = !posix_spawn(&made->id, path, &actions, NULL, (char *const *)(uintptr_t)words, child_variables(arena));
+        started = !posix_spawn(&made->id, path, &actions, NULL, (char *const *)(uintptr_t)words, own_variables);
     }
     posix_spawn_file_actions_destroy(&actions);
     made->in = in[1], made->out = out[0];

@@ -134,7 +134,11 @@ static HANDLE keep_own(HANDLE standard) {
     return own;
 }
 
+static wchar_t *own_variables; /* as this process began with them, for another one */
+
 void stream_leave_standard(void) {
+    SetEnvironmentVariableW(L"EP_HARNESS_HELLO", NULL); /* it was for this process alone */
+    own_variables = GetEnvironmentStringsW(); /* what a provider sets is for no other */
     if (wire == INVALID_SOCKET) {
         input = keep_own(input);
         output = keep_own(output);
@@ -373,12 +377,11 @@ Process *process_start(Arena *arena, const char *const *given) {
     GetModuleFileNameW(NULL, path, sizeof path / sizeof *path);
     const char *words = "agent";
     for (; *given; given++) words = arena_format(arena, "%s \"%s\"", words, *given); /* none ends in a backslash */
-    SetEnvironmentVariableW(L"EP_HARNESS_HELLO", NULL); /* it was for this process alone */
     SetHandleInformation(how.hStdError, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT);
     bool started = CreatePipe(&how.hStdInput, &process->in, &inherited, 0) && CreatePipe(&process->out, &how.hStdOutput, &inherited, 0);
     SetHandleInformation(process->in, HANDLE_FLAG_INHERIT, 0);
     SetHandleInformation(process->out, HANDLE_FLAG_INHERIT, 0);
-    started = started && CreateProcessW(path, to_wide(arena, words), NULL, NULL, TRUE, 0, NULL, NULL, &how, &made);
+    started = started && CreateProcessW(path, to_wide(arena, words), NULL, NULL, TRUE, CREATE_UNICODE_ENVIRONMENT, own_variables, NULL, &how, &made);
     if (how.hStdInput) CloseHandle(how.hStdInput);
     if (how.hStdOutput) CloseHandle(how.hStdOutput);
     process->process = made.hProcess;
