@@ -28,6 +28,13 @@ NPU = {"type": "NPU"}
 """The library's second device, which has memory of its own."""
 SESSIONS = 24
 """Enough for a leak to be told."""
+_BY_OPTION: dict[str, tuple[str, dict[str, float], dict[str, list[str]]]] = {
+    "ends": ("ends", LIMITS, {}),
+    "endless": ("ends", QUICK, {}),
+    "leaks": ("ends", LIMITS, {"scenario": ["sessions"]}),
+    "compiled": ("compiled", LIMITS, {"scenario": ["ep_context"]}),
+}
+"""Target whose axis chooses its faults -> the folder of its models, its limits, its other axes."""
 
 
 class PlantedRun(NamedTuple):
@@ -67,7 +74,10 @@ class PlantedRun(NamedTuple):
 
 
 def run_planted(
-    folder: Path, library: Path, chosen: Sequence[Planted] | None = None, runtime: Mapping[str, Any] | None = None
+    folder: Path,
+    library: Path,
+    chosen: Sequence[Planted] | None = None,
+    runtime: Mapping[str, Any] | None = None,
 ) -> PlantedRun:
     """Run every fault, or the chosen ones, and every model without one; ``runtime`` is that of each target.
 
@@ -122,19 +132,14 @@ scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
             in_scenario[SCENARIOS[fault.place]].append(fault.name)
         elif fault.chosen_by == "option":
             chosen[_run_of(fault)].append(fault.name)
-    for name, limits in (("ends", LIMITS), ("endless", QUICK)):
-        if not chosen[name]:
-            continue
-        axes = {"option.fault": chosen[name]}
-        yield from target(name, "ends", workers=2, timeouts_s=limits, axes=axes)
     for scenario, names in in_scenario.items():
         axes = {"option.fault": ["none", *names], "scenario": [scenario]}
         options = {"options": {"enable_graph_capture": "0"}} if scenario == "capture" else {}
         yield from target(f"in-{scenario}", "ends", workers=2, axes=axes, **options)
-    for name, suite, scenario in (("leaks", "ends", "sessions"), ("compiled", "compiled", "ep_context")):
-        axes = {"option.fault": chosen[name], "scenario": [scenario]}
-        if chosen[name]:
-            yield from target(name, suite, workers=2, axes=axes)
+    for name in filter(chosen.get, _BY_OPTION):
+        suite, limits, played = _BY_OPTION[name]
+        axes = {"option.fault": chosen[name], **played}
+        yield from target(name, suite, workers=2, timeouts_s=limits, axes=axes)
     for fault_name in chosen["devices"]:
         device = {} if fault_name == "other_device" else {"device": NPU}
         yield from target(fault_name, "ends", options={"fault": fault_name}, **device)
@@ -155,15 +160,16 @@ def _target(library: Path, name: str, suite: str, **fields: Any) -> Iterator[str
     """Yield a target, and that it runs the models of one folder alone."""
     table = {"name": name, "provider": PROVIDER, "plugin": str(library), "timeouts_s": LIMITS} | fields
     yield "[[target]]"
-    yield from (f"{key} = {_toml(value)}" for key, value in table.items())
+    yield from (f"{key} = {toml(value)}" for key, value in table.items())
     others = [other for other in FOLDERS if other != suite]
-    yield f"[[exclude]]\ntarget = {_toml(name)}\nsuite = {_toml(others)}"
+    yield f"[[exclude]]\ntarget = {toml(name)}\nsuite = {toml(others)}"
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
+    """Return a value as TOML has it in one line."""
     if not isinstance(value, dict):
         return json.dumps(value)
-    return f"{{ {', '.join(f'{json.dumps(key)} = {_toml(each)}' for key, each in value.items())} }}"
+    return f"{{ {', '.join(f'{json.dumps(key)} = {toml(each)}' for key, each in value.items())} }}"
 
 
 def _fault_of(record: Record) -> str:

@@ -1,14 +1,15 @@
 """One run over the faults that a scenario alone shows, each with a plain run of the same model beside it."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from harness.cli.main import main
 from harness.core.record import Record
 from tests.crooked_ep.faults import SHOWN_BY, Planted
 from tests.crooked_ep.models import small_models, write_model
-from tests.crooked_ep.planted_run import PROVIDER
+from tests.crooked_ep.planted_run import PROVIDER, toml
 from tests.kit import read_records
 
 ONLY = {
@@ -38,8 +39,10 @@ def has_own_target(fault: Planted) -> bool:
     return fault.place in {"MODEL_COMPILER", "NPU_BUFFERS"}
 
 
-def run_in_scenarios(folder: Path, library: Path, faults: Sequence[Planted], runtime: str = "{}") -> Records:
-    """Run these faults, and their models without a fault; ``runtime`` is that of each target, in TOML."""
+def run_in_scenarios(
+    folder: Path, library: Path, faults: Sequence[Planted], runtime: Mapping[str, Any] | None = None
+) -> Records:
+    """Run these faults, and their models without a fault; ``runtime`` is that of each target."""
     models = small_models()
     own = [fault.name for fault in faults if has_own_target(fault)]
     for fault in faults:
@@ -56,7 +59,7 @@ axes = {{ scenario = ["plain", {", ".join(map(json.dumps, scenarios))}] }}
 name = "{name}"
 provider = "{PROVIDER}"
 plugin = "{library}"
-runtime = {runtime}
+runtime = {toml(dict(runtime or {}))}
 options = {{ fault = "{chosen}" }}
 """
         text += 'device = { type = "NPU" }\n' if name in npu else ""
