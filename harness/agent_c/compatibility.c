@@ -7,7 +7,7 @@
 
 static const char *said(Job *job, const char *text) {
     static const char *const words[] = {"EP_NOT_APPLICABLE", "EP_SUPPORTED_OPTIMAL", "EP_SUPPORTED_PREFER_RECOMPILATION", "EP_UNSUPPORTED"};
-    const OrtEpDevice *device = target_device();
+    const OrtEpDevice *device = target.device;
     int found = -1;
     OrtStatus *status = ORT(GetModelCompatibilityForEpDevices)(&device, 1, text, &found);
     if (status) return arena_format(&job->arena, "refused: %.100s", status_text(&job->arena, status, NULL));
@@ -35,15 +35,13 @@ static const char *of_another_version(Job *job, const char *text) {
 }
 
 bool ask_compatibility(Job *job, const char *path) {
-    const char *const *chain = NULL;
     char *info = NULL;
     if (!strcmp(json_text(json_get(json_get(job->message, "scenario_settings"), "asked"), ""), "after the last session is closed")) target_release();
-    if (!target_device() || !HAS(GetCompatibilityInfoFromModel)) {
+    if (!target.device || !HAS(GetCompatibilityInfoFromModel)) {
         fact_text(job, "compatibility", "not known: this onnxruntime tells it for the devices of plugins alone, or not at all");
         return true;
     }
-    target_chain(&chain);
-    if (!job_good(job, ORT(GetCompatibilityInfoFromModel)(runtime_path(&job->arena, path), chain[0], ort_allocator, &info))) return false;
+    if (!job_good(job, ORT(GetCompatibilityInfoFromModel)(runtime_path(&job->arena, path), target.chain[0], ort_allocator, &info))) return false;
     if (!info || !*info) return fact_text(job, "compatibility", "the provider says nothing about its compiled models"), true;
     const char *own = arena_text(&job->arena, info, strlen(info)), *stale = of_another_version(job, own);
     if (!job_good(job, ORT(AllocatorFree)(ort_allocator, info))) return false;

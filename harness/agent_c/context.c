@@ -102,8 +102,7 @@ static OrtStatus *write_optimized(OrtSessionOptions *settings, void *path) {
 
 static bool convert(Job *job, char *path) {
     /* It inserts operators that only the CPU EP has; onnxruntime's converter leaves it out, too, for another machine. */
-    const char *const *chain = NULL;
-    const char *disabled = target_chain(&chain) == 1 && !strcmp(chain[0], CPU_PROVIDER) ? NULL : "NchwcTransformer";
+    const char *disabled = target.chain_size == 1 && !strcmp(target.chain[0], CPU_PROVIDER) ? NULL : "NchwcTransformer";
     const char *entries[] = {"session.save_model_format", "ORT", disabled ? "optimization.disable_specified_optimizers" : NULL, disabled, NULL};
     SessionPlan plan = job->plan;
     plan.entries = entries, plan.on_cpu = true, plan.adjust = write_optimized, plan.with = path;

@@ -126,6 +126,7 @@ bool repeat_runs(Job *job, const Feeds *feeds);
 bool time_runs(Job *job, const Feeds *feeds);
 bool time_steps(Job *job, bool (*step)(void *), void *with, const char *io); /* as the job asks for it */
 bool place_nodes(Job *job);
+void result_send(const Job *job);
 bool end_profile(Job *job, OrtSession *session);
 void placement_put(Message *message, const Job *job);
 bool model_fetch(Job *job); /* a model that comes in pieces */

@@ -98,12 +98,10 @@ static bool left_registered(Life *life, int64_t rounds) {
 }
 
 static bool registered_twice(Life *life, int64_t rounds) {
-    const char *const *chain = NULL;
     (void)rounds;
     if (!enlist(life)) return false;
-    target_chain(&chain);
     step("register again");
-    tell("second_registration", &life->job.arena, library_register(&life->job.arena, chain[0], plugin_library()));
+    tell("second_registration", &life->job.arena, library_register(&life->job.arena, target.chain[0], plugin_library()));
     if (!use(life)) return false;
     release(life);
     return strike(life);
@@ -111,12 +109,10 @@ static bool registered_twice(Life *life, int64_t rounds) {
 
 static bool two_libraries(Life *life, int64_t rounds) {
     Job *job = &life->job;
-    const char *const *chain = NULL;
     (void)rounds;
     if (!enlist(life)) return false;
-    target_chain(&chain);
     step("register a copy");
-    const char *path = plugin_library(), *folder = scratch_begin(job), *name = arena_format(&job->arena, "%s-copy", chain[0]);
+    const char *path = plugin_library(), *folder = scratch_begin(job), *name = arena_format(&job->arena, "%s-copy", target.chain[0]);
     const char *copy = folder ? arena_format(&job->arena, "%s/%s", folder, path + strlen(folder_of(&job->arena, path))) : NULL;
     if (!copy || !file_copy(path, copy)) return job_fail(job, "error", "Fail", "the library cannot be copied");
     OrtStatus *status = library_register(&job->arena, name, copy);

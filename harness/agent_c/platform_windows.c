@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "platform.h"
+#include "platform_own.h"
 
 enum { LONGEST_PLAIN = 247, MOST = 16384 };
 
@@ -22,7 +22,7 @@ static SOCKET wire = INVALID_SOCKET;
 
 /* --- texts: UTF-8 here, UTF-16 there --- */
 
-static wchar_t *to_wide(Arena *arena, const char *text) {
+wchar_t *to_wide(Arena *arena, const char *text) {
     int size = MultiByteToWideChar(CP_UTF8, 0, text, -1, NULL, 0);
     wchar_t *made = arena_take(arena, (size_t)(size + 1) * sizeof *made);
     MultiByteToWideChar(CP_UTF8, 0, text, -1, made, size);
@@ -134,11 +134,8 @@ static HANDLE keep_own(HANDLE standard) {
     return own;
 }
 
-static wchar_t *own_variables; /* as this process began with them, for another one */
-
 void stream_leave_standard(void) {
-    SetEnvironmentVariableW(L"EP_HARNESS_HELLO", NULL); /* it was for this process alone */
-    own_variables = GetEnvironmentStringsW(); /* what a provider sets is for no other */
+    process_keep_variables();
     if (wire == INVALID_SOCKET) {
         input = keep_own(input);
         output = keep_own(output);
@@ -151,7 +148,7 @@ void stream_leave_standard(void) {
     SetStdHandle(STD_OUTPUT_HANDLE, GetStdHandle(STD_ERROR_HANDLE)); /* the runtime's own C library looks here */
 }
 
-static bool write_all(HANDLE to, const void *data, size_t size) {
+bool handle_write(void *to, const void *data, size_t size) {
     const char *at = data;
     for (DWORD done = 0; size; at += done, size -= done)
         if (!WriteFile(to, at, size > 1 << 20 ? 1 << 20 : (DWORD)size, &done, NULL) || !done) return false;
@@ -169,7 +166,7 @@ size_t stream_read(void *data, size_t size) {
 
 bool stream_write(const void *data, size_t size) {
     const char *at = data;
-    if (wire == INVALID_SOCKET) return write_all(output, data, size);
+    if (wire == INVALID_SOCKET) return handle_write(output, data, size);
     for (int sent = 0; size; at += sent, size -= (size_t)sent)
         if ((sent = send(wire, at, size > 1 << 20 ? 1 << 20 : (int)size, 0)) <= 0) return false;
     return true;
@@ -361,56 +358,6 @@ char **folder_names(Arena *arena, const char *path, size_t *count) {
     }
     return names;
 }
-
-/* --- another process --- */
-
-struct Process {
-    HANDLE process, in, out;
-};
-
-Process *process_start(Arena *arena, const char *const *given) {
-    wchar_t path[32768];
-    STARTUPINFOW how = {.cb = sizeof how, .dwFlags = STARTF_USESTDHANDLES, .hStdError = GetStdHandle(STD_ERROR_HANDLE)};
-    PROCESS_INFORMATION made = {0};
-    SECURITY_ATTRIBUTES inherited = {.nLength = sizeof inherited, .bInheritHandle = TRUE};
-    Process *process = arena_take(arena, sizeof *process);
-    GetModuleFileNameW(NULL, path, sizeof path / sizeof *path);
-    const char *words = "agent";
-    for (; *given; given++) words = arena_format(arena, "%s \"%s\"", words, *given); /* none ends in a backslash */
-    SetHandleInformation(how.hStdError, HANDLE_FLAG_INHERIT, HANDLE_FLAG_INHERIT);
-    bool started = CreatePipe(&how.hStdInput, &process->in, &inherited, 0) && CreatePipe(&process->out, &how.hStdOutput, &inherited, 0);
-    SetHandleInformation(process->in, HANDLE_FLAG_INHERIT, 0);
-    SetHandleInformation(process->out, HANDLE_FLAG_INHERIT, 0);
-    started = started && CreateProcessW(path, to_wide(arena, words), NULL, NULL, TRUE, CREATE_UNICODE_ENVIRONMENT, own_variables, NULL, &how, &made);
-    if (how.hStdInput) CloseHandle(how.hStdInput);
-    if (how.hStdOutput) CloseHandle(how.hStdOutput);
-    process->process = made.hProcess;
-    if (started) return CloseHandle(made.hThread), process;
-    if (process->in) CloseHandle(process->in);
-    if (process->out) CloseHandle(process->out);
-    return NULL;
-}
-
-size_t process_read(void *process, void *data, size_t size) {
-    DWORD got = 0;
-    return ReadFile(((Process *)process)->out, data, (DWORD)size, &got, NULL) ? got : 0;
-}
-
-bool process_write(Process *process, const void *data, size_t size) { return write_all(process->in, data, size); }
-void process_kill(Process *process) { TerminateProcess(process->process, 1); }
-
-int64_t process_end(Process *process) {
-    DWORD code = 0;
-    CloseHandle(process->in);
-    CloseHandle(process->out);
-    WaitForSingleObject(process->process, INFINITE);
-    GetExitCodeProcess(process->process, &code);
-    CloseHandle(process->process);
-    return code;
-}
-
-const char *end_in_words(Arena *arena, int64_t end) { return arena_format(arena, end >> 31 ? "exit code 0x%llX" : "exit code %lld", (long long)end); }
-void end_as(int64_t end) { TerminateProcess(GetCurrentProcess(), (UINT)end); }
 #else
 typedef int nothing_for_windows; /* ISO C wants something in each file */
 #endif

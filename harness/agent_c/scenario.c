@@ -21,9 +21,8 @@ static bool from_bytes(Job *job) {
 }
 
 static bool cpu_fallback_disabled(Job *job) {
-    const char *const *chain = NULL;
-    for (size_t index = 0, count = target_chain(&chain); index < count; index++)
-        if (!strcmp(chain[index], CPU_PROVIDER)) return job_fail(job, "unsupported", NULL, "the target names " CPU_PROVIDER " itself");
+    for (size_t index = 0; index < target.chain_size; index++)
+        if (!strcmp(target.chain[index], CPU_PROVIDER)) return job_fail(job, "unsupported", NULL, "the target names " CPU_PROVIDER " itself");
     job->plan.entries = (const char *[]){"session.disable_cpu_ep_fallback", "1", NULL};
     if (!job_create(job)) {
         bool refused = job->error && strstr(job->error, "fallback to") && strstr(job->error, "CPU EP");

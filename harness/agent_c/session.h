@@ -25,6 +25,16 @@ typedef struct {
     int without;                   /* option that is left out, -2 for all, -1 for none */
 } SessionPlan;
 
+/* The provider with its options. */
+enum { MOST_SETTINGS = 64 };
+typedef struct {
+    const char *chain[MOST_SETTINGS + 2], *keys[MOST_SETTINGS + 1], *values[MOST_SETTINGS + 1];
+    size_t chain_size, option_count;
+    const Json *entries;
+    const OrtEpDevice *device; /* of a plugin; NULL without one */
+} Target;
+extern Target target;
+
 extern OrtAllocator *ort_allocator;
 extern OrtEnv *ort_env;
 
@@ -32,9 +42,9 @@ bool runtime_load(Arena *arena, const char *asked, Refusal *refusal);
 void environment_put(Message *message, bool with_target);
 bool target_open(Arena *arena, const Json *config, Refusal *refusal);
 const Json *target_config(void);
-const OrtEpDevice *target_device(void); /* of a plugin; NULL without one */
 const char *runtime_version(void);
 const char *runtime_library(void);
+void *runtime_symbol(const char *name);
 bool target_probe(Arena *arena, Refusal *refusal);
 const char *target_sickness(Arena *arena); /* NULL if it still computes */
 void target_release(void);
@@ -43,7 +53,6 @@ OrtStatus *target_unregister(void); /* the plugin's library */
 OrtStatus *library_register(Arena *arena, const char *name, const char *path);
 const char *plugin_library(void); /* NULL without one */
 bool target_is(const char *provider); /* of the chain, in any spelling */
-size_t target_chain(const char *const **chain);
 
 OrtSession *session_open(Arena *arena, const SessionPlan *plan, Trouble *trouble);
 OrtSessionOptions *session_options(Arena *arena, const SessionPlan *plan, Trouble *trouble);

@@ -26,6 +26,8 @@ typedef struct {
     OrtStatus *status;      /* an error of onnxruntime */
 } Trouble;
 
+int element_bits(int type); /* 0 for texts */
+char element_kind(int type); /* numpy's; 0 where it has no such type */
 void learn_numbers(OrtAllocator *allocator); /* how the runtime numbers its newest element types */
 bool value_size(Value *value); /* set the bytes of a tensor of numbers by its type and shape; false if it is none */
 bool value_read(Arena *arena, const Json *wire, Value *value, Trouble *trouble);
