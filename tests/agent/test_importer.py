@@ -125,7 +125,7 @@ import harness.agent.said
 def test_a_compiled_file_is_used_only_beside_the_source_that_was_sent(tmp_path: Path) -> None:
     file, source = tmp_path / "said.py", "print('sent')\n"
     file.write_text(source.replace("sent", "kept"), encoding="utf-8")
-    compiled = Path(py_compile.compile(str(file), doraise=True, invalidation_mode=UNCHECKED))
+    compiled = Path(str(py_compile.compile(str(file), doraise=True, invalidation_mode=UNCHECKED)))
     assert imported(source, tmp_path) == "sent\n"
     file.write_text(source, encoding="utf-8")
     assert imported(source, tmp_path) == "kept\n"  # what Python would import from there
