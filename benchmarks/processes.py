@@ -101,18 +101,19 @@ def targets() -> dict[str, dict[str, Any]]:
         return {table["name"]: table for table in tomllib.load(file)["target"]}
 
 
-def bare(target: Mapping[str, Any], *, hold: bool) -> Bare:
-    """Run the bare loop of a target over ONNX's operator tests; see bare_loop.py."""
-    folder = open_suite(MODELS).root
+def bare(
+    target: Mapping[str, Any], *, hold: bool, folder: Path | None = None, skip: Sequence[str] = ()
+) -> Bare:
+    """Run the bare loop of a target over a folder, by default ONNX's operator tests; see bare_loop.py."""
     runtime = target.get("runtime", {})
     command: list[str | Path] = [
         *interpreter(Runtime(**runtime | {"packages": tuple(runtime.get("packages", ()))})),
         HERE / "bare_loop.py",
-        folder,
+        folder or open_suite(MODELS).root,
         json.dumps(target),
         *(["--hold"] * hold),
     ]
-    for glob in CRASHING.get(target["name"], ()):
+    for glob in (*CRASHING.get(target["name"], ()), *skip):
         command += ["--skip", glob]
     process = timed(command, env=target.get("env"))
     # Providers print, too.
