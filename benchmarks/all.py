@@ -128,9 +128,8 @@ def measure(step: Step, page: Path, *, quick: bool) -> bool:
     print(process.stdout, flush=True)
     print(f"{step.name}: exit code {process.returncode}, {time.monotonic() - started:.0f} s", flush=True)
     loads = f"{load:.1f} before, {os.getloadavg()[0]:.1f} at the end"
-    text = with_measured(
-        page.read_text("utf-8"), step.name, read_printed(process.stdout), machine(), loads + ", quick" * quick
-    )
+    printed, whole = read_printed(process.stdout), not (quick and step.quick)
+    text = with_measured(page.read_text("utf-8"), step.name, printed, machine(), loads, whole=whole)
     page.write_text(with_steps(text, _HEAD, map(_about, STEPS)), encoding="utf-8", newline="\n")
     return process.returncode == 0
 

@@ -13,6 +13,8 @@ from typing import NamedTuple
 _VERDICT = re.compile(
     r"(?P<what>.+): (?P<measured>\S+), (?P<wanted>at (?:most|least) \S+) wanted: (?P<met>\w+)"
 )
+_PART = re.compile(r"^(?=Machine [A-Z], )", re.MULTILINE)
+_SHORT = "; a part of the figures"
 _LIMITS_HEAD = ("limit", "wanted", "measured", "script", "machine")
 _MACHINES_HEAD = ("machine", "")
 _UNKNOWN = "?"
@@ -50,20 +52,27 @@ def read_printed(text: str) -> Printed:
     return Printed(tuple(rows), tuple(limits))
 
 
-def with_measured(page: str, name: str, printed: Printed, machine: str, load: str) -> str:
-    """Return the page with what a script has printed on a machine, in place of what it had of the script.
+def with_measured(page: str, name: str, printed: Printed, machine: str, load: str, *, whole: bool) -> str:
+    """Return the page with what a script has printed on a machine.
+
+    It replaces all that the page had of the script. If the script did not measure the ``whole``, tables of a
+    whole measurement stay below it, and so do the limits that it has not printed.
 
     Raises:
         ValueError: The page has no place for it.
     """
     page, letter = _with_machine(page, machine)
-    if printed.rows:
-        text = f"Machine {letter}, load {load}.\n\n" + "\n".join(printed.rows)
-        page = _put(page, f"measured: {name}", text)
+    mark, script = f"measured: {name}", f"`{name}`"
+    if printed.rows and f"<!-- {mark} -->" in page:
+        parts = _PART.split(_content(page, mark).strip())
+        kept = [part.strip() for part in parts if _SHORT not in part.partition("\n")[0]]
+        text = f"Machine {letter}, load {load}{'' if whole else _SHORT}.\n\n" + "\n".join(printed.rows)
+        page = _put(page, mark, text if whole else "\n\n".join([text, *kept]).strip())
     if printed.limits:
-        kept = [row for row in _rows(page, "limits") if row[3] != f"`{name}`"]
-        kept += [(*one, f"`{name}`", letter) for one in printed.limits]
-        page = _put(page, "limits", _table(_LIMITS_HEAD, sorted(kept, key=lambda row: row[3])))
+        new = {one.what for one in printed.limits}
+        rows = [row for row in _rows(page, "limits") if row[3] != script or not (whole or row[0] in new)]
+        rows += [(*one, script, letter) for one in printed.limits]
+        page = _put(page, "limits", _table(_LIMITS_HEAD, sorted(rows, key=lambda row: row[3])))
     return _without_unused(page)
 
 

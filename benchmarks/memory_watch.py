@@ -33,8 +33,9 @@ def watched(parent: int) -> Iterator[Mapping[str, float]]:
         while not over.wait(_EVERY_S):
             for process in _below(parent):
                 with suppress(OSError):
-                    peaks[process] = _peak_mb(process)
-                    kinds[process] = _kind(process)
+                    kind, peak_mb = _kind(process), _peak_mb(process)
+                    if peak_mb:  # it has not ended meanwhile
+                        kinds[process], peaks[process] = kind, peak_mb
             found.clear()
             for process, kind in kinds.items():
                 found[kind] = max(found.get(kind, 0.0), peaks[process])
