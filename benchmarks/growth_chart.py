@@ -15,7 +15,7 @@ Series = Mapping[str, Sequence[tuple[float, float]]]
 
 
 def series_of(rows: Iterable[str], name: str, x: str, y: str, where: Mapping[str, str]) -> Series:
-    """Return the lines of a Markdown table with a head, by columns; other rows than ``where`` are left out."""
+    """Return the lines of a Markdown table with a head, by columns; only rows that are as ``where``."""
     head, *others = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
     head = [cell.strip() for cell in head]
     found: dict[str, list[tuple[float, float]]] = {}
@@ -42,8 +42,8 @@ def chart(title: str, x: str, y: str, series: Series) -> str:
         )
 
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" '
-        f'font-size="11" role="img"><title>{title}</title>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}">',
+        f'<g font-family="sans-serif" font-size="11"><title>{title}</title>',
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>',
         f'<text x="{_LEFT}" y="16" font-size="13">{title}</text>',
     ]
@@ -72,7 +72,7 @@ def chart(title: str, x: str, y: str, series: Series) -> str:
         parts += [f'<circle cx="{across}" cy="{height}" r="3" fill="{colour}"/>' for across, height in placed]
         key = _TOP + 14 * number
         parts.append(f'<text x="{_WIDTH - _RIGHT + 12}" y="{key + 4}" fill="{colour}">{name}</text>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    return "\n".join([*parts, "</g></svg>"]) + "\n"
 
 
 def _number(text: str) -> float:
