@@ -16,11 +16,13 @@ import platform
 import shlex
 import subprocess
 import sys
+import tempfile
 import time
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.growth_chart import pictures
 from benchmarks.measured_page import read_printed, with_measured, with_steps
 from harness.agent.system import processor
 
@@ -79,6 +81,9 @@ STEPS = (
     Step("triage resume", "-m benchmarks.triage resume", 5),
     Step("triage bundles", "-m benchmarks.triage bundles", 5),
     Step("fuzzing", "-m benchmarks.fuzzing", 15),
+    Step("judging.py", "judging.py", 4, "--sample 50", 3),
+    Step("planted", "-m benchmarks.planted --out {scratch}/planted.json", 20),
+    Step("generation", "-m benchmarks.generation --out {scratch}/generation.json", 10),
     Step("places_killed.py", "places_killed.py", 30, needs="root, Slurm, a network namespace"),
 )
 """In the order in which they run."""
@@ -113,7 +118,12 @@ def _is_chosen(step: Step, only: list[str] | None, *, quick: bool) -> bool:
 
 def measure(step: Step, page: Path, *, quick: bool) -> bool:
     """Run a script, and put what it prints into the page; return whether all is as it should be."""
-    script, *given = shlex.split(step.command)
+    with tempfile.TemporaryDirectory() as scratch:
+        return _measure(step, page, scratch, quick=quick)
+
+
+def _measure(step: Step, page: Path, scratch: str, *, quick: bool) -> bool:
+    script, *given = shlex.split(step.command.format(scratch=scratch))
     command = ["-m", given.pop(0)] if script == "-m" else [str(HERE / script)]
     if quick and step.quick is not None:
         # The first argument of a script with several kinds of figures chooses one.
@@ -130,6 +140,8 @@ def measure(step: Step, page: Path, *, quick: bool) -> bool:
     loads = f"{load:.1f} before, {os.getloadavg()[0]:.1f} at the end"
     printed, whole = read_printed(process.stdout), not (quick and step.quick)
     text = with_measured(page.read_text("utf-8"), step.name, printed, machine(), loads, whole=whole)
+    for name, drawn in pictures(step.name, printed.rows):
+        (page.parents[1] / "images" / name).write_text(drawn, encoding="utf-8", newline="\n")
     page.write_text(with_steps(text, _HEAD, map(_about, STEPS)), encoding="utf-8", newline="\n")
     return process.returncode == 0
 

@@ -4,14 +4,66 @@ A line of slope one is linear growth; a dotted one is drawn from the first point
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
 
 _WIDTH, _HEIGHT = 520, 300
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 130, 30, 40
 _COLOURS = ("#1f6feb", "#bf5700", "#2e7d32", "#8e24aa", "#b71c1c", "#00838f")
 
+
+class Picture(NamedTuple):
+    """A chart of a script's table.
+
+    Attributes:
+        script: Name of the script.
+        title: What it shows.
+        line: Column with the name of each line; empty for one line.
+        x: Column.
+        y: Column.
+        unit: Of y.
+        where: Only rows with these values.
+    """
+
+    script: str
+    title: str
+    line: str
+    x: str
+    y: str
+    unit: str
+    where: Mapping[str, str] = MappingProxyType({})
+
+
+ONE_TARGET = MappingProxyType({"targets": "1"})
+SAME_CELLS = MappingProxyType({"cells": "20,000"})
+PICTURES = {
+    "growth-seconds": Picture("scale.py", "Wall time by cells", "step", "cells", "wall", "s", ONE_TARGET),
+    "growth-memory": Picture("scale.py", "Memory by cells", "step", "cells", "peak memory", "MB", ONE_TARGET),
+    "growth-targets": Picture(
+        "scale.py",
+        "Wall time by targets",
+        "step",
+        "targets",
+        "wall",
+        "s",
+        MappingProxyType({"cells": "20,000"}),
+    ),
+    "growth-places": Picture("places.py overhead", "Wall time by places", "", "places", "wall", "s"),
+    "growth-runs": Picture("store.py", "Wall time by runs in a store", "step", "runs", "wall", "s"),
+}
+"""Name of the file, without its suffix -> what it shows."""
+
 Series = Mapping[str, Sequence[tuple[float, float]]]
 """Name of a line -> its points, by x."""
+
+
+def pictures(script: str, rows: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield file names and charts of what a script has printed; none of what has one size alone."""
+    for name, one in PICTURES.items():
+        series = series_of(rows, one.line, one.x, one.y, one.where) if one.script == script else {}
+        if series:
+            yield f"{name}.svg", chart(one.title, one.x, one.unit, series)
 
 
 def series_of(rows: Iterable[str], name: str, x: str, y: str, where: Mapping[str, str]) -> Series:
@@ -22,7 +74,7 @@ def series_of(rows: Iterable[str], name: str, x: str, y: str, where: Mapping[str
     for cells in others[1:]:
         row = dict(zip(head, cells, strict=True))
         if all(row[key] == wanted for key, wanted in where.items()):
-            found.setdefault(row[name], []).append((_number(row[x]), _number(row[y])))
+            found.setdefault(row[name] if name else y, []).append((_number(row[x]), _number(row[y])))
     return {line: sorted(points) for line, points in found.items() if len(points) > 1}
 
 
