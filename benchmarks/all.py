@@ -139,9 +139,10 @@ def _measure(step: Step, page: Path, scratch: str, *, quick: bool) -> bool:
     print(f"{step.name}: exit code {process.returncode}, {time.monotonic() - started:.0f} s", flush=True)
     loads = f"{load:.1f} before, {os.getloadavg()[0]:.1f} at the end"
     printed, whole = read_printed(process.stdout), not (quick and step.quick)
-    text = with_measured(page.read_text("utf-8"), step.name, printed, machine(), loads, whole=whole)
-    for name, drawn in pictures(step.name, printed.rows):
+    for name, title, drawn in pictures(step.name, printed.rows):
         (page.parents[1] / "images" / name).write_text(drawn, encoding="utf-8", newline="\n")
+        printed = printed._replace(pictures=(*printed.pictures, (name, title)))
+    text = with_measured(page.read_text("utf-8"), step.name, printed, machine(), loads, whole=whole)
     page.write_text(with_steps(text, _HEAD, map(_about, STEPS)), encoding="utf-8", newline="\n")
     return process.returncode == 0
 

@@ -35,20 +35,12 @@ class Picture(NamedTuple):
     where: Mapping[str, str] = MappingProxyType({})
 
 
-ONE_TARGET = MappingProxyType({"targets": "1"})
-SAME_CELLS = MappingProxyType({"cells": "20,000"})
+_ONE = MappingProxyType({"targets": "1"})
+_SAME = MappingProxyType({"cells": "20,000"})
 PICTURES = {
-    "growth-seconds": Picture("scale.py", "Wall time by cells", "step", "cells", "wall", "s", ONE_TARGET),
-    "growth-memory": Picture("scale.py", "Memory by cells", "step", "cells", "peak memory", "MB", ONE_TARGET),
-    "growth-targets": Picture(
-        "scale.py",
-        "Wall time by targets",
-        "step",
-        "targets",
-        "wall",
-        "s",
-        MappingProxyType({"cells": "20,000"}),
-    ),
+    "growth-seconds": Picture("scale.py", "Wall time by cells", "step", "cells", "wall", "s", _ONE),
+    "growth-memory": Picture("scale.py", "Memory by cells", "step", "cells", "peak memory", "MB", _ONE),
+    "growth-targets": Picture("scale.py", "Wall time by targets", "step", "targets", "wall", "s", _SAME),
     "growth-places": Picture("places.py overhead", "Wall time by places", "", "places", "wall", "s"),
     "growth-runs": Picture("store.py", "Wall time by runs in a store", "step", "runs", "wall", "s"),
 }
@@ -58,12 +50,12 @@ Series = Mapping[str, Sequence[tuple[float, float]]]
 """Name of a line -> its points, by x."""
 
 
-def pictures(script: str, rows: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield file names and charts of what a script has printed; none of what has one size alone."""
+def pictures(script: str, rows: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    """Yield file, title and chart of what a script has printed; none of what has one size alone."""
     for name, one in PICTURES.items():
         series = series_of(rows, one.line, one.x, one.y, one.where) if one.script == script else {}
         if series:
-            yield f"{name}.svg", chart(one.title, one.x, one.unit, series)
+            yield f"{name}.svg", one.title, chart(one.title, one.x, one.unit, series)
 
 
 def series_of(rows: Iterable[str], name: str, x: str, y: str, where: Mapping[str, str]) -> Series:

@@ -104,9 +104,7 @@ def computed(matrix: Matrix, wanted: set[str]) -> dict[str, Record]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    help_text = (
-        "a finished run of any matrix whose providers are here; without it, four_providers.toml is run"
-    )
+    help_text = "a finished run of any matrix whose providers are here; by default four_providers.toml is run"
     parser.add_argument("run", type=Path, nargs="?", help=help_text)
     parser.add_argument("--policy", default="polygraphy")
     parser.add_argument("--sample", type=int, default=200, help="cells that are run again; 0 for all")

@@ -29,10 +29,14 @@ class Limit(NamedTuple):
 
 
 class Printed(NamedTuple):
-    """What a script printed: the rows of its tables, a blank line between two, and its limits."""
+    """What a script printed: the rows of its tables, a blank line between two, and its limits.
+
+    ``pictures`` are the names of those drawn from the rows, and what each shows.
+    """
 
     rows: tuple[str, ...]
     limits: tuple[Limit, ...]
+    pictures: tuple[tuple[str, str], ...] = ()
 
 
 def read_printed(text: str) -> Printed:
@@ -66,7 +70,10 @@ def with_measured(page: str, name: str, printed: Printed, machine: str, load: st
     if printed.rows and f"<!-- {mark} -->" in page:
         parts = _PART.split(_content(page, mark).strip())
         kept = [part.strip() for part in parts if _SHORT not in part.partition("\n")[0]]
-        text = f"Machine {letter}, load {load}{'' if whole else _SHORT}.\n\n" + "\n".join(printed.rows)
+        lines = [f"Machine {letter}, load {load}{'' if whole else _SHORT}.", "", *printed.rows]
+        for file, title in printed.pictures:
+            lines += ["", f"![{title}](../images/{file})"]
+        text = "\n".join(lines)
         page = _put(page, mark, text if whole else "\n\n".join([text, *kept]).strip())
     if printed.limits:
         new = {one.what for one in printed.limits}
