@@ -121,17 +121,17 @@ def bare(
     return Bare(process.seconds, process.processor_s, *json.loads(line).values())
 
 
-def bare_at_once(targets: Sequence[Mapping[str, Any]], *, hold: bool) -> float:
-    """Seconds until the last of several bare loops has ended that were started at once."""
+def bare_at_once(targets: Sequence[Mapping[str, Any]], *, hold: bool) -> Timed:
+    """Run several bare loops that are started at once, until the last of them has ended."""
+    before_s, started = _children_s(), time.perf_counter()
     with ThreadPoolExecutor(len(targets)) as pool:
-        started = time.perf_counter()
         for _ in pool.map(lambda target: bare(target, hold=hold), targets):
             pass
-        return time.perf_counter() - started
+    return Timed(time.perf_counter() - started, _children_s() - before_s, "")
 
 
-def harness(target_glob: str = "*") -> float:
-    """Seconds of ``ep-harness run`` with these of the four targets, over ONNX's operator tests."""
+def harness(target_glob: str = "*") -> Timed:
+    """Run ``ep-harness run`` with these of the four targets, over ONNX's operator tests."""
     return _run(target_glob, "run")
 
 
@@ -143,10 +143,10 @@ def usable() -> list[str]:
     return [name for name, environment in found.items() if "unavailable" not in environment]
 
 
-def _run(target_glob: str, out: str | Path) -> float:
+def _run(target_glob: str, out: str | Path) -> Timed:
     command: list[str | Path] = [sys.executable, "-m", "harness", "run", FOUR, "--target", target_glob]
     command += ["--model", f"{MODELS}/*", "--out", out, "--no-report"]
-    return timed(command, codes=(0, UNEXPECTED)).seconds
+    return timed(command, codes=(0, UNEXPECTED))
 
 
 def progress(text: str) -> None:
