@@ -181,7 +181,7 @@ def _delivered(provider: Provider) -> str:
     if not provider.delivers:
         return ""
     needs = (
-        f"{precision} on a processor with {_codes(features)}"
+        f"{precision} on a processor with one of {_codes(features)}"
         for precision, features in provider.delivers_if.items()
     )
     told = f"{' or '.join(provider.delivers)} by its own default, on some devices"
