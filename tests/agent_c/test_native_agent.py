@@ -85,7 +85,7 @@ def test_a_program_for_windows_gets_its_ending(tmp_path: Path) -> None:
 
 def test_the_sources_are_few_lines() -> None:
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES.glob("*.[ch]"))
-    assert lines <= 4000
+    assert lines <= 7500
 
 
 @pytest.mark.parametrize("only", ["nonsense", "models in pieces", "values"])
