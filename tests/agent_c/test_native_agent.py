@@ -59,7 +59,7 @@ def environment(monkeypatch: pytest.MonkeyPatch, library: str, tmp_path: Path) -
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the agent as a user does."""
     path = tmp_path_factory.mktemp("built") / "agent"
-    done = harness("agent", "build", "--out", path)
+    done = harness("agent", "build", "--out", path, timeout_s=300)
     assert done.returncode == 0, done.stderr
     assert "KiB by " in done.stdout
     return path

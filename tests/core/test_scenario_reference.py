@@ -13,7 +13,9 @@ C, JAVASCRIPT = ROOT / "harness" / "agent_c" / "main.c", ROOT / "harness" / "age
 def agents(name: str) -> str:
     """Return which agents play a scenario, by what their sources decline."""
     in_c = re.findall(r'"scenario:(\w+)"', C.read_text(encoding="utf-8"))
-    in_javascript = re.findall(r"^  (\w+): ['\"]", JAVASCRIPT.read_text(encoding="utf-8").split("};")[0], re.M)
+    in_javascript = re.findall(
+        r"^  (\w+): ['\"]", JAVASCRIPT.read_text(encoding="utf-8").split("};")[0], re.MULTILINE
+    )
     declined = {"C": in_c, "JavaScript": in_javascript}
     played = [agent for agent, names in declined.items() if agent_module(name) not in names]
     return ", ".join(["Python", *played])
