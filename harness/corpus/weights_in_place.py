@@ -43,4 +43,5 @@ def without_own_weights(
                 weight.ClearField("raw_data")
                 make_external(weight, location, found, at - found)
     # Cleared fields keep their memory as long as their message.
-    return parse_proto(onnx.ModelProto, model.SerializeToString())
+    small: onnx.ModelProto = parse_proto(onnx.ModelProto, model.SerializeToString())
+    return small
