@@ -251,8 +251,8 @@ def undefined_input(judging: Judging) -> Ruling | None:
 def not_by_the_ep(judging: Judging) -> Ruling | None:
     """A wrong or varying answer is that of the runtime's own CPU EP.
 
-    No node ran on the EP. Or the CPU EP alone, as applications use it, is as wrong, and an operator with integer
-    kernels was left to it.
+    No node ran on the EP. Or the CPU EP alone, as applications use it, is as wrong, and an operator with
+    integer kernels was left to it.
     """
     facts = judging.facts
     fault = judging.fault or judging.fault_again
