@@ -19,8 +19,8 @@ Nor are two processors at work twice one: they share caches and memory. What tha
 loops themselves take when they are started at once. The harness arranges the same work, so this is the figure
 that it is held against.
 
-The processor time of all processes is told, too: it hardly depends on other load, and no arrangement of the work
-changes it.
+The processor time of all processes is told, too: it hardly depends on other load, and no arrangement of the
+work changes it.
 
 Exit code 1: more than 1.15 x the loops started at once.
 """
