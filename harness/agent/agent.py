@@ -14,6 +14,7 @@ session (QNN keeps the first ``soc_model``, CANN the first ``precision_mode``).
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import platform
@@ -92,6 +93,7 @@ def main(channel: Any) -> None:
     manners.settle()
     capture.take()
     channel.send(sendable(("ready", fingerprint)))
+    gc.freeze()  # modules stay until the end; visiting them again and again is a twentieth of the work
     inbox = Inbox(channel)
     try:
         while True:

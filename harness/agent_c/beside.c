@@ -1,6 +1,7 @@
 /* Runs beside others, in several sessions or threads or in flight: what is furthest from a run alone is judged. */
 
-#include "job.h"
+#include "child.h"
+#include "company.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,10 +36,15 @@ bool watch_begin(Watch *watch, Job *job) {
         if (!job_feeds(job, one, &watch->seen[job->sets_ran].feeds) || !run_alone(watch, job->sets_ran)) return false;
     }
     if (!watch_run(watch, 0, "")) return false;
-    Feeds *other = &watch->seen[job->sets].feeds, *first = &watch->seen[0].feeds;
     watch->wanders = watch->seen[0].tally.apart;
     job->ran[0] = watch->seen[0].tally.first;
     watch->seen[0].tally = (Tally){.first = job->ran[0]}; /* what differs from run to run is no matter of the scenario */
+    return true;
+}
+
+bool watch_others(Watch *watch) {
+    Job *job = watch->job;
+    Feeds *other = &watch->seen[job->sets].feeds, *first = &watch->seen[0].feeds;
     *other = (Feeds){first->names, arena_take(&job->arena, (first->count + 1) * sizeof(Value)), first->count};
     watch->total += faded_values(&job->arena, first->values, first->count, other->values);
     return watch->total == job->sets || run_alone(watch, job->sets);
@@ -64,30 +70,43 @@ bool watch_run(Watch *watch, size_t set, const char *where) {
     return fine;
 }
 
-bool watch_end(Watch *watch, const char *equal, const char *kind, const char *where) {
+bool watch_all(Watch *watch, OrtSession *session, const char *where) {
+    OrtSession *judged = watch->job->session;
+    bool fine = true;
+    watch->job->session = session;
+    for (size_t set = 0; fine && set < watch->job->sets; set++) fine = watch_run(watch, set, where);
+    watch->job->session = judged;
+    return fine;
+}
+
+bool watch_conclude(Watch *watch, const char *equal) {
+    double apart = furthest(watch);
+    fact(watch->job, "\"%s\":%s", equal, apart > 0 ? "false" : "true");
+    if (apart > 0) fact_number(watch->job, "difference", apart);
+    if (apart > fmax(TOLD, watch->wanders) && *watch->only) fact_text(watch->job, "only", watch->only);
+    return job_conclude(watch->job);
+}
+
+bool watch_end(Watch *watch, const char *kind, const char *where) {
     Job *job = watch->job;
     Tally all = {0}, *other = &watch->seen[job->sets].tally;
     for (size_t set = 0; set < job->sets; set++) all.runs += watch->seen[set].tally.runs, all.differing += watch->seen[set].tally.differing;
-    double apart = furthest(watch);
-    bytes_format(&job->facts, ",\"runs\":%ld,\"other_runs\":%ld,\"differing_runs\":%ld,\"differing_other_runs\":%ld,\"%s\":%s", all.runs, other->runs,
-                 all.differing, other->differing, equal, apart > 0 ? "false" : "true");
-    if (apart > 0) bytes_format(&job->facts, isfinite(apart) ? ",\"difference\":%.17g" : ",\"difference\":\"inf\"", apart);
-    if (apart > fmax(TOLD, watch->wanders)) bytes_format(&job->facts, ",\"only\":\"%s\"", watch->only);
-    bytes_format(&job->facts, "}");
+    fact(job, "\"runs\":%ld,\"other_runs\":%ld,\"differing_runs\":%ld,\"differing_other_runs\":%ld", all.runs, other->runs, all.differing, other->differing);
+    bool fine = watch_conclude(watch, "equal_to_alone");
     /* The harness has no golden for the other inputs: they are judged here, if they alone show that data were mixed up. */
-    if (!(other->apart > CROSS_TALK) || fmax(apart, watch->wanders) > CROSS_TALK) return job_conclude(job);
+    if (!fine || !(other->apart > CROSS_TALK) || fmax(furthest(watch), watch->wanders) > CROSS_TALK) return fine;
     const char *words = "%s a result is off by %.3g of its largest value, which it is not alone";
     return job_fail(job, "error", kind, arena_format(&job->arena, words, where, other->apart));
 }
 
 /* --- several sessions, in turns --- */
 
-static bool take_turns(Watch *watch, OrtSession **open, size_t count) {
+static bool take_turns(Watch *watch, OrtSession **open, size_t count, const char *where) {
     Job *job = watch->job;
     bool fine = true;
     for (size_t turn = 0; fine && turn < count * job->sets; turn++) {
         job->session = open[turn / job->sets];
-        fine = watch_run(watch, turn % job->sets, "in the company of another session of the model");
+        fine = watch_run(watch, turn % job->sets, where);
         job->session = open[(turn / job->sets + 1) % count];
         fine = fine && (watch->total == job->sets || watch_run(watch, job->sets, ""));
     }
@@ -95,28 +114,125 @@ static bool take_turns(Watch *watch, OrtSession **open, size_t count) {
     return fine;
 }
 
+static bool run_beside(Watch *watch, const Companion *companion, OrtSession *session, double *apart) {
+    Job *job = watch->job;
+    Arena arena = {0};
+    Value *outputs = NULL;
+    job_enter(job, "run");
+    bool fine = job_run_in(job, session, &arena, &watch->seen[0].feeds, &outputs);
+    if (fine) *apart = fmax(*apart, values_apart(companion->expected, outputs, job->outputs, true));
+    arena_free(&arena);
+    return fine;
+}
+
+/* Run the model and a companion in turns; close the model first, and then, made again, the companion. */
+static bool take_turns_beside(Watch *watch, const Companion *companion, double *apart) {
+    Job *job = watch->job;
+    const char *where = arena_format(&job->arena, "in the company of a model %s", companion->what);
+    OrtSession *beside = companion_open(job, companion);
+    bool fine = beside && run_beside(watch, companion, beside, apart) && take_turns(watch, &job->session, 1, where) && run_beside(watch, companion, beside, apart);
+    if (fine) {
+        job_enter(job, "teardown");
+        job_close(job);
+        fine = run_beside(watch, companion, beside, apart);
+    }
+    if (fine) job_enter(job, "create");
+    fine = fine && job_create(job) && take_turns(watch, &job->session, 1, where) && run_beside(watch, companion, beside, apart);
+    if (fine) job_enter(job, "teardown");
+    if (beside) ORT(ReleaseSession)(beside);
+    return fine && take_turns(watch, &job->session, 1, where);
+}
+
+/* Tell whether a companion that is wrong here is right in a process of its own: else the provider mixes nothing up. */
+static bool is_right_alone(Job *job, const Companion *companion, bool *right) {
+    const char *folder = scratch_begin(job), *path = arena_format(&job->arena, "%s/model.onnx", folder ? folder : ".");
+    Served served = {0};
+    bool fine = folder && (file_append(path, companion->model, companion->size, true) || job_fail(job, "unfeedable", NULL, "the agent's folder takes no files"));
+    fine = fine && child_serve(job, path, NULL, false, &served);
+    scratch_end(job);
+    *right = fine && !strcmp(served.status, "ok") && values_apart(companion->expected, served.outputs[0], job->outputs, true) <= CROSS_TALK;
+    return fine;
+}
+
+/* Run the model behind a companion, in a fresh process: then the model is the one that may be wrong. */
+static bool take_other_order(Watch *watch, const Companion *companion) {
+    Job *job = watch->job;
+    Served served;
+    const char *settings = arena_format(&job->arena, "{\"behind\":\"%s\"}", companion->what);
+    const char *changes[] = {"scenario", "\"interleaved\"", "scenario_settings", settings, NULL};
+    if (!child_serve(job, job->plan.model, changes, false, &served)) return false;
+    const char *where = arena_format(&job->arena, "in the company of a model %s", companion->what);
+    for (size_t set = 0; !strcmp(served.status, "ok") && set < job->sets; set++) watch_look(watch, set, &(Arena){0}, served.outputs[set], where);
+    return true;
+}
+
+static bool beside_companions(Watch *watch, const char **wrong) {
+    Job *job = watch->job;
+    Companion companions[MOST_COMPANIONS];
+    const char *told[MOST_COMPANIONS];
+    size_t count = companions_of(job, &watch->seen[0].feeds, companions);
+    for (size_t index = 0; index < count; index++) {
+        double apart = 0;
+        bool right = false;
+        told[index] = companions[index].what;
+        if (!take_turns_beside(watch, &companions[index], &apart)) return false;
+        if (furthest(watch) > fmax(TOLD, watch->wanders) || apart <= CROSS_TALK) continue;
+        if (!is_right_alone(job, &companions[index], &right)) return false;
+        if (right) *wrong = companions[index].what;
+        if (right && !take_other_order(watch, &companions[index])) return false;
+    }
+    if (count) fact_texts(job, "companions", told, count);
+    return true;
+}
+
+/* In a fresh process: make and run a companion before the session of the model, which stays open. */
+static bool behind(Job *job, const char *what) {
+    Companion companions[MOST_COMPANIONS];
+    Feeds feeds;
+    OrtSession *held = NULL;
+    bool fine = job_create(job) && job_feeds(job, json_item(json_get(job->message, "data_sets"), 0), &feeds);
+    size_t count = fine ? companions_of(job, &feeds, companions) : 0;
+    job_close(job); /* it gave the names of the outputs */
+    for (size_t index = 0; fine && index < count; index++) {
+        if (strcmp(companions[index].what, what)) continue;
+        Value *outputs = NULL;
+        fine = (held = companion_open(job, &companions[index])) && job_run_in(job, held, &job->arena, &feeds, &outputs);
+    }
+    fact(job, "\"sessions\":%d", held ? 2 : 1);
+    fine = fine && job_create(job) && job_run_sets(job) && job_conclude(job);
+    if (held) ORT(ReleaseSession)(held);
+    return fine;
+}
+
 bool interleaved(Job *job) {
+    const char *first = json_text(json_get(json_get(job->message, "scenario_settings"), "behind"), NULL), *wrong = NULL;
+    const char *where = "in the company of another session of the model";
     Watch watch;
+    if (first) return behind(job, first);
     OrtSession *open[SESSIONS] = {NULL};
     size_t count = 1;
-    bool fine = job_create(job) && watch_begin(&watch, job);
+    bool fine = job_create(job) && watch_begin(&watch, job) && watch_others(&watch);
     for (open[0] = job->session; fine && count < SESSIONS; count += fine) {
         job_enter(job, "create");
         fine = job_create(job);
         open[count] = job->session;
     }
     job->session = open[0];
-    fine = fine && take_turns(&watch, open, count);
+    fine = fine && take_turns(&watch, open, count, where);
     while (fine && count > 1) { /* the first is closed after a later one, and the last one outlives both */
         size_t closed = count == SESSIONS;
         job_enter(job, "teardown");
         ORT(ReleaseSession)(open[closed]);
         memmove(&open[closed], &open[closed + 1], (--count - closed) * sizeof *open);
-        fine = take_turns(&watch, open, count);
+        fine = take_turns(&watch, open, count, where);
     }
     while (count > 1) ORT(ReleaseSession)(open[--count]); /* a step failed */
-    bytes_format(&job->facts, "{\"sessions\":%d", SESSIONS);
-    return fine && watch_end(&watch, "equal_to_alone", "OtherSessionError", "beside other sessions of the model");
+    fine = fine && beside_companions(&watch, &wrong);
+    fact(job, "\"sessions\":%d", SESSIONS);
+    if (!fine || !watch_end(&watch, "OtherSessionError", "beside other sessions of the model")) return false;
+    if (!wrong || furthest(&watch) > fmax(TOLD, watch.wanders)) return true;
+    const char *words = "a model of the same shapes %s is computed wrongly, only in the company of this model";
+    return job_fail(job, "error", "OtherSessionError", arena_format(&job->arena, words, wrong));
 }
 
 /* --- several threads in one session --- */
@@ -178,7 +294,7 @@ static bool run_crowd(Watch *watch, size_t threads, const char *where) {
         lock_give(lock);
     }
     if (!begun) return job_fail(watch->job, "unsupported", NULL, "the system gives no threads");
-    bytes_format(&watch->job->facts, "{\"threads\":%zu,\"at_once\":%zu", threads, crowd.at_once);
+    fact(watch->job, "\"threads\":%zu,\"at_once\":%zu", threads, crowd.at_once);
     return !crowd.stopped;
 }
 
@@ -186,17 +302,17 @@ bool concurrent(Job *job) {
     size_t threads = (size_t)json_integer(json_get(json_get(job->message, "scenario_settings"), "threads"), 1);
     Watch watch;
     if (threads < 1 || threads > MOST_THREADS) return job_fail(job, "unfeedable", NULL, "a number of threads out of range");
-    if (!job_create(job) || !watch_begin(&watch, job) || !run_crowd(&watch, threads, "among concurrent runs")) return false;
-    return watch_end(&watch, "equal_to_alone", "_CrossTalkError", "among concurrent runs");
+    if (!job_create(job) || !watch_begin(&watch, job) || !watch_others(&watch) || !run_crowd(&watch, threads, "among concurrent runs")) return false;
+    return watch_end(&watch, "_CrossTalkError", "among concurrent runs");
 }
 
 /* Each thread starts one run with RunAsync and waits for it: so many are in flight at once. */
 bool async_runs(Job *job) {
     Watch watch;
     job->plan.least_threads = 2; /* the calling thread counts as one: alone, onnxruntime has no thread for the run */
-    if (!job_create(job) || !watch_begin(&watch, job)) return false;
+    if (!job_create(job) || !watch_begin(&watch, job) || !watch_others(&watch)) return false;
     job->landing = lock_new();
     if (!run_crowd(&watch, IN_FLIGHT, "among runs in flight")) return false;
     job->landing = NULL;
-    return watch_end(&watch, "equal_to_alone", "AsynchronousRunError", "among runs in flight");
+    return watch_end(&watch, "AsynchronousRunError", "among runs in flight");
 }

@@ -1,5 +1,6 @@
 #include "job.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,6 +23,11 @@ bool job_trouble(Job *job, Trouble *trouble) {
     return false;
 }
 
+bool job_lacks(Job *job, const char *what) {
+    job->cause = "not_in_runtime";
+    return job_fail(job, "unsupported", NULL, arena_format(&job->arena, "onnxruntime %s has no %s", runtime_version(), what));
+}
+
 bool job_good(Job *job, OrtStatus *status) { return !status || job_trouble(job, &(Trouble){.status = status}); }
 
 void job_enter(Job *job, const char *phase) {
@@ -32,6 +38,21 @@ void job_enter(Job *job, const char *phase) {
 
 void job_further(Job *job) {
     if (now_ms() - job->reported_ms > PROGRESS_MS) job_enter(job, "run");
+}
+
+void fact_text(Job *job, const char *key, const char *text) {
+    fact(job, "\"%s\":", key);
+    put_text(&job->facts, text);
+}
+
+void fact_texts(Job *job, const char *key, const char *const *texts, size_t count) {
+    fact(job, "\"%s\":", key);
+    put_texts(&job->facts, "", texts, count);
+}
+
+void fact_number(Job *job, const char *key, double number) {
+    if (isfinite(number)) fact(job, "\"%s\":%.17g", key, number);
+    else fact_text(job, key, "inf");
 }
 
 /* --- a session --- */
@@ -48,12 +69,23 @@ static bool take_names(Job *job) {
     return true;
 }
 
-bool job_create(Job *job) {
+bool job_blame(Job *job, const char *kind, const char *where) {
+    if (strcmp(job->status, "error")) return false;
+    return job_fail(job, "error", kind, arena_format(&job->arena, "%s: %s", where, job->error));
+}
+
+OrtSession *job_open(Job *job, const SessionPlan *plan) {
     Trouble trouble = {0};
-    double began = now_ms();
     job->phase = "create";
-    job->session = session_open(&job->arena, &job->plan, &trouble);
-    if (!job->session) return job_trouble(job, &trouble);
+    OrtSession *made = session_open(&job->arena, plan, &trouble);
+    if (!made) job_trouble(job, &trouble);
+    return made;
+}
+
+bool job_create(Job *job) {
+    double began = now_ms();
+    job->session = job_open(job, &job->plan);
+    if (!job->session) return false;
     double took = now_ms() - began;
     if (job->create_ms < 0) job->create_ms = took;
     return job->names || take_names(job);
@@ -130,7 +162,7 @@ bool job_step(Job *job, const Feeds *feeds, OrtValue **in, const char *const *na
     const OrtValue *const *given = (const OrtValue *const *)in;
     double began = now_ms();
     OrtStatus *status = job->landing ? run_async(job, feeds, given, names, count, out)
-                                     : ORT(Run)(job->session, NULL, feeds->names, given, feeds->count, names, count, out);
+                                     : ORT(Run)(job->session, job->options, feeds->names, given, feeds->count, names, count, out);
     job->run_ms = now_ms() - began;
     return job_good(job, status);
 }
@@ -152,6 +184,14 @@ bool job_run(Job *job, Arena *arena, const Feeds *feeds, const char *const *name
     job_release(in, feeds->count);
     if (!fine) job_release(out, count);
     return fine && job_collect(job, arena, out, count, outputs);
+}
+
+bool job_run_in(Job *job, OrtSession *session, Arena *arena, const Feeds *feeds, Value **outputs) {
+    OrtSession *judged = job->session;
+    job->session = session;
+    bool fine = job_run(job, arena, feeds, job->names, job->outputs, outputs);
+    job->session = judged;
+    return fine;
 }
 
 /* --- a plain run --- */
@@ -214,76 +254,6 @@ static bool play(Job *job) {
     return done && job_run_sets(job) && job_conclude(job);
 }
 
-/* --- the result --- */
-
-static void put_values(Message *message, const Value *values, size_t count) {
-    put(message, "[");
-    for (size_t index = 0; index < count; index++) {
-        if (index) put(message, ",");
-        value_put(message, &values[index]);
-    }
-    put(message, "]");
-}
-
-static void put_providers(Message *message, const char *key) {
-    const char *const *chain = NULL, *all[66];
-    size_t count = target_chain(&chain);
-    memcpy(all, chain, count * sizeof *chain);
-    if (strcmp(chain[count - 1], CPU_PROVIDER)) all[count++] = CPU_PROVIDER; /* onnxruntime adds it */
-    put_texts(message, key, all, count);
-}
-
-static void put_part(Message *message, const char *key, const Bytes *json) {
-    if (!json->size || json->at[json->size - 1] != '}') return; /* a scenario that failed may have begun its facts */
-    put_format(message, ",\"%s\":", key);
-    bytes_add(&message->json, json->at, json->size);
-}
-
-static void send_result(Job *job) {
-    Message message = {0};
-    Bytes printed = {0};
-    printed_take(&printed, true);
-    put_format(&message, "[\"result\",%lld,{\"status\":\"%s\",\"phase\":\"%s\",\"output\":", (long long)job->id, job->status, job->phase);
-    put_sized(&message, printed.at ? printed.at : "", printed.size);
-    bytes_free(&printed);
-    put(&message, ",\"timings_ms\":{");
-    if (job->create_ms >= 0) put_format(&message, "\"create\":%.4f", job->create_ms);
-    if (job->first_run_ms >= 0) put_format(&message, ",\"first_run\":%.4f", job->first_run_ms);
-    put(&message, "}");
-    if (job->error) put_then(&message, ",\"message\":", *job->error ? job->error : "no reason");
-    if (job->kind) put_then(&message, ",\"kind\":", job->kind);
-    if (job->names) {
-        put_texts(&message, ",\"names\":", job->names, job->outputs);
-        put_providers(&message, ",\"providers\":");
-    }
-    put_part(&message, "scenario", &job->facts);
-    if (!strcmp(job->status, "ok")) {
-        put_providers(&message, ",\"providers_after\":");
-        put(&message, ",\"outputs\":[");
-        for (size_t index = 0; index < job->sets_ran; index++) {
-            if (index) put(&message, ",");
-            put_values(&message, job->ran[index], job->outputs);
-        }
-        put(&message, "]");
-        if (job->other) put(&message, ",\"other\":"), put_values(&message, job->other, job->outputs);
-        if (job->second) put(&message, ",\"second\":"), put_values(&message, job->second, job->outputs);
-        put_part(&message, "repeats", &job->repeats);
-        put_part(&message, "latency", &job->latency);
-        put(&message, ",\"placement\":");
-        placement_put(&message, job);
-    }
-    if (job->other_error) put_then(&message, ",\"other_error\":", job->other_error);
-    put(&message, "}]");
-    enum { MOST_JSON = 32 << 20, MOST_BINARY = 1 << 30 };
-    if (message.json.size > MOST_JSON || message.binary_size > MOST_BINARY) {
-        message_free(&message);
-        const char *why = "the outputs do not fit into a message of 1 GiB";
-        stream_send_plain("[\"result\",%lld,{\"status\":\"unfeedable\",\"message\":\"%s\"}]", (long long)job->id, why);
-        return;
-    }
-    stream_send(&message);
-}
-
 static void finish(Job *job, double began, double processor) {
     double closing = now_ms(), rss;
     bool failed = !strcmp(job->status, "error") || job->other_error;
@@ -317,9 +287,9 @@ void job_serve(Received *received) {
                .first_run_ms = -1};
     if (json_is(job.message, JSON_OBJECT)) play(&job);
     else job_fail(&job, "unfeedable", NULL, "a job that is no object");
-    send_result(&job);
+    result_send(&job);
     finish(&job, began, processor);
-    bytes_free(&job.facts);
+    message_free(&job.facts);
     bytes_free(&job.repeats);
     bytes_free(&job.latency);
     arena_free(&job.arena);

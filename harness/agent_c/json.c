@@ -243,6 +243,23 @@ void put_binary(Message *message, const void *data, size_t size) {
     message->binary_size += size;
 }
 
+void put_json(Message *message, const Json *value) {
+    static const char *const words[] = {"null", "false", "true"};
+    bool is_object = value->kind == JSON_OBJECT;
+    if (value->kind == JSON_NUMBER) value->is_integer ? put_format(message, "%lld", (long long)value->integer) : put_number(message, value->number);
+    else if (value->kind == JSON_TEXT) put_sized(message, value->text, value->size);
+    else if (value->kind == JSON_BYTES) put_binary(message, value->text, value->size);
+    else if (value->kind < JSON_NUMBER) put(message, words[value->kind]);
+    else put(message, is_object ? "{" : "[");
+    if (value->kind < JSON_ARRAY) return;
+    for (const Json *item = value->first; item; item = item->next) {
+        if (item != value->first) put(message, ",");
+        if (is_object) put_sized(message, item->key, item->key_size), put(message, ":");
+        put_json(message, item);
+    }
+    put(message, is_object ? "}" : "]");
+}
+
 void message_free(Message *message) {
     bytes_free(&message->json);
     free(message->pieces);

@@ -48,6 +48,7 @@ void put_text(Message *message, const char *text);
 void put_then(Message *message, const char *plain, const char *text); /* something plain, then a text */
 void put_texts(Message *message, const char *plain, const char *const *texts, size_t count);
 void put_sized(Message *message, const char *text, size_t size);
+void put_json(Message *message, const Json *value); /* as it came; what it has in binary must last, too */
 void put_number(Message *message, double number); /* what is not finite becomes null */
 void put_binary(Message *message, const void *data, size_t size);
 void message_free(Message *message);

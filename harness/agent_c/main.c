@@ -7,14 +7,9 @@
 #include <string.h>
 
 #define NEEDS_PYTHON(name) "\"" name "\":\"it is written for Python\","
-#define PLAYS_NOT(name, why) "\"scenario:" name "\":\"the C agent " why "\","
 static const char DECLINES[] =
     "{" NEEDS_PYTHON("make") NEEDS_PYTHON("evaluate") NEEDS_PYTHON("form") NEEDS_PYTHON("generate") NEEDS_PYTHON("scenario:generate") NEEDS_PYTHON("package")
-    NEEDS_PYTHON("scenario:package") PLAYS_NOT("io_binding", "binds no memory") PLAYS_NOT("buffers", "binds no memory")
-    PLAYS_NOT("graph_capture", "binds no memory") PLAYS_NOT("ort_format", "writes no models") PLAYS_NOT("ep_context", "writes no models")
-    PLAYS_NOT("compile", "writes no models") PLAYS_NOT("initializers", "gives no weights from memory") PLAYS_NOT("adapters", "has no adapters")
-    PLAYS_NOT("lifecycle", "starts no further process") PLAYS_NOT("terminate", "ends no run early") PLAYS_NOT("profiling", "compares no profiles")
-    PLAYS_NOT("dynamic_options", "changes no option of an open session") "\"tensor_folders\":\"the C agent takes tensors inside messages\","
+    NEEDS_PYTHON("scenario:package") "\"tensor_folders\":\"the C agent takes tensors inside messages\","
     "\"native_stack\":\"the C agent reads no native stacks\"}";
 
 static void refuse(const Refusal *refusal, bool with_target) {
@@ -57,6 +52,10 @@ int main(int argc, char **argv) {
     process_begin();
     argv = arguments(&arena, &argc, argv);
     for (int index = 1; index < argc; index++) {
+        if (!strcmp(argv[index], "--child")) { /* of an agent that plays a scenario */
+            printed_is_shared = true;
+            continue;
+        }
         if (!strcmp(argv[index], "--library") && index + 1 < argc) {
             asked = argv[++index];
             continue;
@@ -72,6 +71,7 @@ int main(int argc, char **argv) {
     stream_send_plain("[\"imported\"]");
     Received *config = stream_receive(NULL); /* a spare process waits here until it is needed */
     if (!config) end_now(0);
+    if (!strcmp(config->name, "life")) return life_serve(config->message);
     if (!strcmp(config->name, "config")) {
         const Json *settings = json_item(config->message, 1);
         limit_memory(json_integer(json_get(settings, "memory_limit_mb"), 0));

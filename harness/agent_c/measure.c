@@ -69,40 +69,55 @@ bool repeat_runs(Job *job, const Feeds *feeds) {
     return fine;
 }
 
-bool time_runs(Job *job, const Feeds *feeds) {
+bool time_steps(Job *job, bool (*step)(void *), void *with, const char *io) {
     const Json *settings = json_get(job->message, "latency");
     long warm_up = (long)json_integer(json_get(settings, "warm_up"), 0), repeats = (long)json_integer(json_get(settings, "repeats"), 1);
     double budget_ms = json_number(json_get(settings, "budget_s"), 1) * 1e3;
-    OrtValue **in = NULL, **out = arena_take(&job->arena, (job->outputs + 1) * sizeof *out);
-    Value *last = NULL;
     if (repeats > MOST_SAMPLES) repeats = MOST_SAMPLES;
     double *samples = arena_take(&job->arena, (size_t)(repeats > 0 ? repeats : 1) * sizeof *samples);
-    if (!job_prepare(job, &job->arena, feeds, &in)) return false;
     job_enter(job, "run");
     long done = 0, warmed = 0;
-    bool fine = true;
     for (double began = now_ms(); done < repeats;) {
         double now = now_ms();
         bool warming = warmed < warm_up && !done && now - began < budget_ms / 2;
         if (done && now - began >= budget_ms) break;
         if (now - job->reported_ms > PROGRESS_MS) job_enter(job, "run");
-        job_release(out, job->outputs);
-        memset(out, 0, job->outputs * sizeof *out);
-        fine = job_step(job, feeds, in, job->names, job->outputs, out);
-        if (!fine) break;
+        if (!step(with)) return false;
         if (warming) warmed++;
         else samples[done++] = job->run_ms;
     }
-    job_release(in, feeds->count);
-    if (!fine) job_release(out, job->outputs);
-    if (!fine || !job_collect(job, &job->arena, out, job->outputs, &last)) return false;
     bytes_format(&job->latency, "{\"samples_ns\":[");
     for (long index = 0; index < done; index++) bytes_format(&job->latency, index ? ",%.0f" : "%.0f", samples[index] * 1e6);
-    bytes_format(&job->latency, "],\"warm_up\":%ld,\"stopped_by\":\"%s\",\"io\":\"copied\",\"intra_op_threads\":%lld,\"inter_op_threads\":1,"
-                 "\"waiting_threads\":null,\"device_mib\":null,\"host_peak_mib\":", warmed, done == repeats ? "repeats" : "budget",
+    bytes_format(&job->latency, "],\"warm_up\":%ld,\"stopped_by\":\"%s\",\"io\":\"%s\",\"intra_op_threads\":%lld,\"inter_op_threads\":1,"
+                 "\"waiting_threads\":null,\"device_mib\":null,\"host_peak_mib\":", warmed, done == repeats ? "repeats" : "budget", io,
                  (long long)json_integer(json_get(job->message, "intra_op_threads"), 1));
     double peak = peak_mib(false);
     bytes_format(&job->latency, peak < 0 ? "null}" : "%.2f}", peak);
+    return true;
+}
+
+typedef struct {
+    Job *job;
+    const Feeds *feeds;
+    OrtValue **in, **out;
+} Prepared;
+
+static bool run_prepared(void *with) {
+    Prepared *prepared = with;
+    Job *job = prepared->job;
+    job_release(prepared->out, job->outputs);
+    memset(prepared->out, 0, job->outputs * sizeof *prepared->out);
+    return job_step(job, prepared->feeds, prepared->in, job->names, job->outputs, prepared->out);
+}
+
+bool time_runs(Job *job, const Feeds *feeds) {
+    Prepared prepared = {job, feeds, NULL, arena_take(&job->arena, (job->outputs + 1) * sizeof(OrtValue *))};
+    Value *last = NULL;
+    if (!job_prepare(job, &job->arena, feeds, &prepared.in)) return false;
+    bool fine = time_steps(job, run_prepared, &prepared, "copied");
+    job_release(prepared.in, feeds->count);
+    if (!fine) job_release(prepared.out, job->outputs);
+    if (!fine || !job_collect(job, &job->arena, prepared.out, job->outputs, &last)) return false;
     /* Runs that became fast because they no longer compute must not pass. */
     if (!job->second && !same_values(job->ran[0], last, job->outputs)) job->second = last;
     return true;

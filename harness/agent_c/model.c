@@ -11,10 +11,9 @@ static bool unfed(Job *job, const char *why, const char *name) {
     return job_fail(job, "unfeedable", NULL, arena_format(&job->arena, "the model did not arrive: %s: %.200s", why, name));
 }
 
-/* Return whether a name stays in its folder: relative, with `/`, and no part of it leads up. */
-static bool is_inside(const Json *name) {
-    if (!json_is(name, JSON_TEXT) || !name->size || memchr(name->text, 0, name->size) || strpbrk(name->text, "\\:")) return false;
-    for (const char *part = name->text; part;) {
+bool stays_inside(const char *name, size_t length) {
+    if (!length || memchr(name, 0, length) || strpbrk(name, "\\:")) return false;
+    for (const char *part = name; part;) {
         const char *end = strchr(part, '/');
         size_t size = end ? (size_t)(end - part) : strlen(part);
         if (PATH_SEPARATOR[0] != '/' && size && strchr(". ", part[size - 1])) return false; /* it would be another name */
@@ -24,8 +23,8 @@ static bool is_inside(const Json *name) {
     return true;
 }
 
-static char *path_in(Job *job, const char *folder, const char *name) {
-    char *path = arena_format(&job->arena, "%s/%s", folder, name);
+char *path_in(Arena *arena, const char *folder, const char *name) {
+    char *path = arena_format(arena, "%s/%s", folder, name);
     for (char *slash = path + strlen(folder) + 1; (slash = strchr(slash, '/')); *slash++ = '/') {
         *slash = 0;
         if (!make_folder(path)) return NULL;
@@ -40,8 +39,8 @@ static bool fetch_file(Job *job, const char *folder, const Json *file) {
     Sha256 sums;
     char hex[65];
     sha256_begin(&sums);
-    if (!is_inside(name) || size < 0) return unfed(job, "a name that is none of a file in its folder", json_text(name, ""));
-    char *path = path_in(job, folder, name->text);
+    if (!json_is(name, JSON_TEXT) || !stays_inside(name->text, name->size) || size < 0) return unfed(job, "a name that is none of a file in its folder", json_text(name, ""));
+    char *path = path_in(&job->arena, folder, name->text);
     if (!path || !file_append(path, "", 0, true)) return unfed(job, "it cannot be written", name->text);
     while (at < size) {
         Message ask = {0};
@@ -91,3 +90,13 @@ bool model_fetch(Job *job) {
     }
     return true;
 }
+
+const char *scratch_begin(Job *job) {
+    const char *folder = absolute_path(&job->arena, "scratch");
+    tree_delete(folder);
+    if (make_folder(folder)) return folder;
+    job_fail(job, "unfeedable", NULL, "the agent's folder takes no files");
+    return NULL;
+}
+
+void scratch_end(Job *job) { tree_delete(absolute_path(&job->arena, "scratch")); }

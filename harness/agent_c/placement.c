@@ -125,8 +125,7 @@ static void put_named(Message *message, const Job *job, const char *key, bool ow
 
 void placement_put(Message *message, const Job *job) {
     size_t own = 0, rest = 0, partitions = 0, last = (size_t)-1;
-    const char *const *chain = NULL;
-    size_t chain_size = target_chain(&chain), others = 0;
+    size_t others = 0;
     for (const Node *node = job->nodes; node; node = node->next) {
         own += node->own;
         rest += !node->own;
@@ -142,18 +141,18 @@ void placement_put(Message *message, const Job *job) {
         put_named(message, job, "ep_named", true);
         put_named(message, job, "cpu_named", false);
     }
-    for (size_t index = 0; index < chain_size; index++) others += strcmp(chain[index], CPU_PROVIDER) != 0;
+    for (size_t index = 0; index < target.chain_size; index++) others += strcmp(target.chain[index], CPU_PROVIDER) != 0;
     for (int part = 0; others > 1 && part < 2; part++) {
         put(message, part ? "},\"providers\":{" : ",\"chain_ops\":{");
         const char *comma = "";
-        for (size_t index = 0, count = 0; index < chain_size; index++, count = 0) {
-            if (!strcmp(chain[index], CPU_PROVIDER)) continue;
-            put_then(message, comma, chain[index]);
+        for (size_t index = 0, count = 0; index < target.chain_size; index++, count = 0) {
+            if (!strcmp(target.chain[index], CPU_PROVIDER)) continue;
+            put_then(message, comma, target.chain[index]);
             put(message, ":");
             comma = ",";
-            for (const Node *node = job->nodes; node; node = node->next) count += !strcmp(node->provider, chain[index]);
+            for (const Node *node = job->nodes; node; node = node->next) count += !strcmp(node->provider, target.chain[index]);
             if (part) put_format(message, "%zu", count);
-            else put_ops(message, job, chain[index], true);
+            else put_ops(message, job, target.chain[index], true);
         }
     }
     if (others > 1) put_format(message, ",\"" CPU_PROVIDER "\":%zu}", rest);

@@ -1,5 +1,5 @@
 #ifndef _WIN32
-#include "platform.h"
+#include "platform_own.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <link.h>
 #include <sys/prctl.h>
 #endif
 
@@ -30,6 +31,8 @@ const OrtChar *runtime_path(Arena *arena, const char *path) {
     (void)arena;
     return path;
 }
+
+const OrtChar *name_for_runtime(Arena *arena, const char *name) { return runtime_path(arena, name); }
 
 char **arguments(Arena *arena, int *count, char **given) {
     (void)arena, (void)count;
@@ -73,10 +76,10 @@ size_t stream_read(void *data, size_t size) {
     }
 }
 
-bool stream_write(const void *data, size_t size) {
+bool descriptor_write(int file, const void *data, size_t size) {
     const char *at = data;
     while (size) {
-        ssize_t done = write(output, at, size);
+        ssize_t done = write(file, at, size);
         if (done < 0 && errno == EINTR) continue;
         if (done <= 0) return false;
         at += done;
@@ -84,6 +87,8 @@ bool stream_write(const void *data, size_t size) {
     }
     return true;
 }
+
+bool stream_write(const void *data, size_t size) { return descriptor_write(output, data, size); }
 
 struct Lock {
     pthread_mutex_t mutex;
@@ -175,6 +180,7 @@ void limit_memory(int64_t mib) {
 }
 
 void process_begin(void) {
+    process_keep_variables();
     signal(SIGPIPE, SIG_IGN);
     signal(SIGINT, SIG_IGN); /* on Ctrl-C the harness stops its agents */
 #ifdef __linux__
@@ -206,6 +212,34 @@ void *library_open(Arena *arena, const char *path, const char **why) {
     return library;
 }
 
+#ifdef __linux__
+typedef struct {
+    const char *path;
+    int count;
+    bool has;
+} Loaded;
+
+static int count_library(struct dl_phdr_info *about, size_t size, void *with) {
+    Loaded *loaded = with;
+    (void)size;
+    loaded->count++;
+    loaded->has |= !strcmp(about->dlpi_name, loaded->path);
+    return 0;
+}
+
+int libraries_loaded(const char *path, bool *has) {
+    Loaded loaded = {.path = path};
+    dl_iterate_phdr(count_library, &loaded);
+    *has = loaded.has;
+    return loaded.count;
+}
+#else
+int libraries_loaded(const char *path, bool *has) {
+    *has = path == NULL;
+    return -1;
+}
+#endif
+
 void *library_symbol(void *library, const char *name) { return dlsym(library, name); }
 
 void printed_take(Bytes *text, bool keep) {
@@ -213,7 +247,7 @@ void printed_take(Bytes *text, bool keep) {
     struct stat about;
     fflush(stdout);
     fflush(stderr);
-    if (fstat(2, &about) || !S_ISREG(about.st_mode)) return;
+    if (printed_is_shared || fstat(2, &about) || !S_ISREG(about.st_mode)) return;
     off_t from = about.st_size > MOST ? about.st_size - MOST : 0;
     char data[MOST];
     ssize_t size = text && about.st_size ? pread(2, data, MOST, from) : 0;
@@ -237,6 +271,27 @@ const char *self_folder(Arena *arena) {
     ssize_t size = readlink("/proc/self/exe", path, sizeof path - 1);
     while (size > 0 && path[size - 1] != '/') size--;
     return size > 0 ? arena_text(arena, path, (size_t)size) : "./";
+}
+
+bool path_move(const char *from, const char *to) { return !rename(from, to); }
+void folder_delete(const char *path) { rmdir(path); }
+
+char **folder_names(Arena *arena, const char *path, size_t *count) {
+    DIR *folder = opendir(path);
+    char **names = NULL;
+    size_t room = 0;
+    *count = 0;
+    for (const struct dirent *one; folder && (one = readdir(folder));) {
+        if (!strcmp(one->d_name, ".") || !strcmp(one->d_name, "..")) continue;
+        if (*count == room) {
+            char **more = arena_take(arena, (room = 2 * room + 16) * sizeof *more);
+            if (*count) memcpy(more, names, *count * sizeof *more);
+            names = more;
+        }
+        names[(*count)++] = arena_text(arena, one->d_name, strlen(one->d_name));
+    }
+    if (folder) closedir(folder);
+    return names;
 }
 #else
 typedef int not_empty; /* ISO C wants something in each file */

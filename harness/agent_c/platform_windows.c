@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "platform.h"
+#include "platform_own.h"
 
 enum { LONGEST_PLAIN = 247, MOST = 16384 };
 
@@ -22,12 +22,14 @@ static SOCKET wire = INVALID_SOCKET;
 
 /* --- texts: UTF-8 here, UTF-16 there --- */
 
-static wchar_t *to_wide(Arena *arena, const char *text) {
+wchar_t *to_wide(Arena *arena, const char *text) {
     int size = MultiByteToWideChar(CP_UTF8, 0, text, -1, NULL, 0);
     wchar_t *made = arena_take(arena, (size_t)(size + 1) * sizeof *made);
     MultiByteToWideChar(CP_UTF8, 0, text, -1, made, size);
     return made;
 }
+
+const OrtChar *name_for_runtime(Arena *arena, const char *name) { return to_wide(arena, name); }
 
 static char *to_utf8(Arena *arena, const wchar_t *text) {
     int size = WideCharToMultiByte(CP_UTF8, 0, text, -1, NULL, 0, NULL, NULL);
@@ -133,6 +135,7 @@ static HANDLE keep_own(HANDLE standard) {
 }
 
 void stream_leave_standard(void) {
+    process_keep_variables();
     if (wire == INVALID_SOCKET) {
         input = keep_own(input);
         output = keep_own(output);
@@ -143,6 +146,13 @@ void stream_leave_standard(void) {
     }
     _dup2(2, 1);
     SetStdHandle(STD_OUTPUT_HANDLE, GetStdHandle(STD_ERROR_HANDLE)); /* the runtime's own C library looks here */
+}
+
+bool handle_write(void *to, const void *data, size_t size) {
+    const char *at = data;
+    for (DWORD done = 0; size; at += done, size -= done)
+        if (!WriteFile(to, at, size > 1 << 20 ? 1 << 20 : (DWORD)size, &done, NULL) || !done) return false;
+    return true;
 }
 
 size_t stream_read(void *data, size_t size) {
@@ -156,18 +166,9 @@ size_t stream_read(void *data, size_t size) {
 
 bool stream_write(const void *data, size_t size) {
     const char *at = data;
-    while (size) {
-        DWORD done = 0, step = size > 1 << 20 ? 1 << 20 : (DWORD)size;
-        if (wire != INVALID_SOCKET) {
-            int sent = send(wire, at, (int)step, 0);
-            done = sent > 0 ? (DWORD)sent : 0;
-        } else if (!WriteFile(output, at, step, &done, NULL)) {
-            return false;
-        }
-        if (!done) return false;
-        at += done;
-        size -= done;
-    }
+    if (wire == INVALID_SOCKET) return handle_write(output, data, size);
+    for (int sent = 0; size; at += sent, size -= (size_t)sent)
+        if ((sent = send(wire, at, size > 1 << 20 ? 1 << 20 : (int)size, 0)) <= 0) return false;
     return true;
 }
 
@@ -272,6 +273,15 @@ void *library_open(Arena *arena, const char *path, const char **why) {
     return library;
 }
 
+int libraries_loaded(const char *path, bool *has) {
+    HMODULE some[1];
+    DWORD needed = 0;
+    Arena arena = {0};
+    *has = GetModuleHandleW(full_path(&arena, path)) != NULL;
+    arena_free(&arena);
+    return K32EnumProcessModules(GetCurrentProcess(), some, sizeof some, &needed) ? (int)(needed / sizeof *some) : -1;
+}
+
 void *library_symbol(void *library, const char *name) {
     FARPROC found = GetProcAddress(library, name);
     void *symbol;
@@ -295,7 +305,7 @@ void printed_take(Bytes *text, bool keep) {
     char data[MOST];
     fflush(stdout);
     fflush(stderr);
-    if (GetFileType(printed) != FILE_TYPE_DISK || !GetFileSizeEx(printed, &size)) return;
+    if (printed_is_shared || GetFileType(printed) != FILE_TYPE_DISK || !GetFileSizeEx(printed, &size)) return;
     int file = text && size.QuadPart ? file_open("output.txt", _O_RDONLY) : -1, got = 0;
     if (file >= 0 && size.QuadPart > MOST) _lseeki64(file, size.QuadPart - MOST, SEEK_SET);
     if (file >= 0) got = _read(file, data, MOST);
@@ -315,6 +325,38 @@ void file_delete(const char *path) {
     Arena arena = {0};
     DeleteFileW(runtime_path(&arena, path));
     arena_free(&arena);
+}
+
+bool path_move(const char *from, const char *to) {
+    Arena arena = {0};
+    bool moved = MoveFileW(runtime_path(&arena, from), runtime_path(&arena, to));
+    arena_free(&arena);
+    return moved;
+}
+
+void folder_delete(const char *path) {
+    Arena arena = {0};
+    RemoveDirectoryW(runtime_path(&arena, path));
+    arena_free(&arena);
+}
+
+char **folder_names(Arena *arena, const char *path, size_t *count) {
+    WIN32_FIND_DATAW one;
+    char **names = NULL;
+    for (int round = 0; round < 2; round++) { /* count, then take */
+        size_t room = round ? *count : 0;
+        HANDLE search = FindFirstFileW(runtime_path(arena, arena_format(arena, "%s\\*", path)), &one);
+        if (round) names = arena_take(arena, (room + 1) * sizeof *names);
+        *count = 0;
+        if (search == INVALID_HANDLE_VALUE) break;
+        do {
+            if (!wcscmp(one.cFileName, L".") || !wcscmp(one.cFileName, L"..")) continue;
+            if (round && *count < room) names[*count] = to_utf8(arena, one.cFileName);
+            if (!round || *count < room) (*count)++;
+        } while (FindNextFileW(search, &one));
+        FindClose(search);
+    }
+    return names;
 }
 #else
 typedef int nothing_for_windows; /* ISO C wants something in each file */

@@ -1,349 +1,12 @@
+/* How sessions of the target are made. */
+
 #include "session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
-enum { NEWEST_API = 28, OLDEST_API = 17, MOST = 64, ASSIGNMENT_SINCE = 25 };
-
-/* y = Relu(x) over float32[4] at opset 13, IR 7: the smallest model that any provider runs. */
-static const uint8_t PROBE[] = {
-    0x08, 0x07, 0x12, 0x00, 0x3a, 0x33, 0x0a, 0x0c, 0x0a, 0x01, 0x78, 0x12, 0x01, 0x79, 0x22, 0x04, 0x52, 0x65, 0x6c, 0x75,
-    0x12, 0x01, 0x70, 0x5a, 0x0f, 0x0a, 0x01, 0x78, 0x12, 0x0a, 0x0a, 0x08, 0x08, 0x01, 0x12, 0x04, 0x0a, 0x02, 0x08, 0x04,
-    0x62, 0x0f, 0x0a, 0x01, 0x79, 0x12, 0x0a, 0x0a, 0x08, 0x08, 0x01, 0x12, 0x04, 0x0a, 0x02, 0x08, 0x04, 0x42, 0x04, 0x0a,
-    0x00, 0x10, 0x0d};
-
-const OrtFunction *ort_api;
-unsigned ort_minor;
-OrtAllocator *ort_allocator;
-OrtEnv *ort_env;
-
-static void *library;
-static const char *version = "", *library_path = "";
-static OrtSession *held;
-static char **available;
-static int available_count;
-
-static const char *chain[MOST], *keys[MOST + 1], *values[MOST + 1];
-static size_t chain_size, option_count;
-static const Json *entries;
-static const OrtEpDevice *device;
-static const char *plugin, *registered;
-
-static const char *KINDS[] = {"Ok",           "Fail",         "InvalidArgument",  "NoSuchFile",  "NoModel",
-                              "EngineError",  "RuntimeException", "InvalidProtobuf", "ModelLoaded", "NotImplemented",
-                              "InvalidGraph", "EPFail"};
-static const char *WORDS[] = {"SUCCESS",       "FAIL",              "INVALID_ARGUMENT", "NO_SUCHFILE",  "NO_MODEL",
-                              "ENGINE_ERROR",  "RUNTIME_EXCEPTION", "INVALID_PROTOBUF", "MODEL_LOADED", "NOT_IMPLEMENTED",
-                              "INVALID_GRAPH", "EP_FAIL"};
-
-const char *status_text(Arena *arena, OrtStatus *status, const char **kind) {
-    int code = ORT(GetErrorCode)(status);
-    bool known = code >= 0 && code < (int)(sizeof KINDS / sizeof *KINDS);
-    if (kind) *kind = known ? KINDS[code] : "Fail";
-    const char *text = ORT(GetErrorMessage)(status);
-    text = arena_format(arena, "[ONNXRuntimeError] : %d : %s : %s", code, known ? WORDS[code] : "?", text ? text : "");
-    ORT(ReleaseStatus)(status);
-    return text;
-}
-
-static bool refuse(Refusal *refusal, const char *cause, const char *reason) {
-    *refusal = (Refusal){.cause = cause, .reason = reason};
-    return false;
-}
-
-static bool refuse_status(Arena *arena, Refusal *refusal, const char *cause, OrtStatus *status) {
-    return refuse(refusal, cause, status_text(arena, status, NULL));
-}
-
-/* --- the runtime --- */
-
-static const char *missing_library(Arena *arena, const char *why) {
-    const char *words[] = {": cannot open shared object file", " not found", ": No such file"};
-    for (size_t index = 0; index < sizeof words / sizeof *words; index++) {
-        const char *end = strstr(why, words[index]), *begin = end;
-        while (begin && begin > why && begin[-1] != ' ' && begin[-1] != '/' && begin[-1] != '\'') begin--;
-        if (end && memchr(begin, '.', (size_t)(end - begin))) return arena_text(arena, begin, (size_t)(end - begin));
-    }
-    return NULL;
-}
-
-static bool try_library(Arena *arena, const char *path, const char **why) {
-    if (!library) library = library_open(arena, path, why);
-    if (library && !*library_path) library_path = path;
-    return library != NULL;
-}
-
-bool runtime_load(Arena *arena, const char *asked, Refusal *refusal) {
-    static const char *const names[] = {
-#ifdef _WIN32
-        "onnxruntime.dll",
-#elif defined(__APPLE__)
-        "libonnxruntime.dylib",
-#else
-        "libonnxruntime.so", "libonnxruntime.so.1",
-#endif
-    };
-    const char *why = "", *named = asked ? asked : variable(arena, "EP_HARNESS_ONNXRUNTIME");
-    if (named && *named) {
-        if (!try_library(arena, named, &why)) {
-            const char *missing = is_file(named) ? missing_library(arena, why) : NULL;
-            if (!is_file(named)) return refuse(refusal, "not_installed", arena_format(arena, "no onnxruntime at %s: %s", named, why));
-            if (missing) return refuse(refusal, "library_missing", arena_format(arena, "%s is missing: %s", missing, why));
-            return refuse(refusal, "import_failed", why);
-        }
-    }
-    for (size_t index = 0; index < sizeof names / sizeof *names && !library; index++) {
-        const char *beside = arena_format(arena, "%s%s", self_folder(arena), names[index]);
-        if (is_file(beside) ? try_library(arena, beside, &why) : try_library(arena, names[index], &why)) break;
-    }
-    if (!library) {
-        const char *hint = "no libonnxruntime: give --library PATH or set EP_HARNESS_ONNXRUNTIME (%s)";
-        return refuse(refusal, "not_installed", arena_format(arena, hint, why));
-    }
-    void *symbol = library_symbol(library, "OrtGetApiBase");
-    const OrtApiBase *(ORT_CALL *get_base)(void);
-    memcpy(&get_base, &symbol, sizeof symbol);
-    if (!symbol) return refuse(refusal, "import_failed", arena_format(arena, "%s has no OrtGetApiBase", library_path));
-    const OrtApiBase *base = get_base();
-    version = base->GetVersionString();
-    unsigned major = 0;
-    if (sscanf(version, "%u.%u", &major, &ort_minor) != 2 || major != 1 || ort_minor < OLDEST_API) {
-        const char *reason = "%s is onnxruntime %s; the agent needs 1.%d or newer, and knows 1";
-        return refuse(refusal, "version_conflict", arena_format(arena, reason, library_path, version, OLDEST_API));
-    }
-    ort_api = base->GetApi(ort_minor < NEWEST_API ? ort_minor : NEWEST_API);
-    if (!ort_api) return refuse(refusal, "version_conflict", arena_format(arena, "onnxruntime %s gives no API", version));
-    OrtStatus *status = ORT(CreateEnv)(2, "ep-harness", &ort_env);
-    if (!status) status = ORT(GetAllocatorWithDefaultOptions)(&ort_allocator);
-    if (!status) status = ORT(GetAvailableProviders)(&available, &available_count);
-    if (status) return refuse_status(arena, refusal, "import_failed", status);
-    learn_numbers(ort_allocator);
-    return true;
-}
-
-static void put_pairs(Message *message, const OrtKeyValuePairs *pairs, bool comma) {
-    const char *const *names = NULL, *const *texts = NULL;
-    size_t count = 0;
-    if (pairs) ORT(GetKeyValuePairs)(pairs, &names, &texts, &count);
-    for (size_t index = 0; index < count; index++) {
-        put_then(message, index || comma ? "," : "", names[index]);
-        put_then(message, ":", texts[index]);
-    }
-}
-
-static const char *hardware_type(const OrtEpDevice *one) {
-    static const char *types[] = {"CPU", "GPU", "NPU"};
-    int type = ORT(HardwareDevice_Type)(ORT(EpDevice_Device)(one));
-    return type >= 0 && type < 3 ? types[type] : "OTHER";
-}
-
-static void put_device(Message *message, const OrtEpDevice *one) {
-    const OrtHardwareDevice *hardware = ORT(EpDevice_Device)(one);
-    put_then(message, "{\"provider\":", ORT(EpDevice_EpName)(one));
-    put_format(message, ",\"device\":{\"type\":\"%s\",\"vendor\":", hardware_type(one));
-    put_text(message, ORT(HardwareDevice_Vendor)(hardware));
-    put_format(message, ",\"vendor_id\":\"%u\",\"device_id\":\"%u\"", (unsigned)ORT(HardwareDevice_VendorId)(hardware),
-               (unsigned)ORT(HardwareDevice_DeviceId)(hardware));
-    put_pairs(message, ORT(HardwareDevice_Metadata)(hardware), true);
-    put(message, "},\"metadata\":{");
-    put_pairs(message, ORT(EpDevice_EpMetadata)(one), false);
-    put(message, "}}");
-}
-
-static size_t devices(const OrtEpDevice *const **found) {
-    size_t count = 0;
-    *found = NULL;
-    OrtStatus *status = ort_env && HAS(GetEpDevices) ? ORT(GetEpDevices)(ort_env, found, &count) : NULL;
-    if (status) ORT(ReleaseStatus)(status);
-    return status ? 0 : count;
-}
-
-void environment_put(Message *message, bool with_target) {
-    const OrtEpDevice *const *all = NULL;
-    bool some = false;
-    put_then(message, "{\"agent\":\"c\",\"platform\":", system_name());
-    put_then(message, ",\"machine\":", machine_name());
-    put_format(message, ",\"processor\":{\"model\":\"\",\"count\":%d}", processor_count());
-    put(message, ",\"not_watched\":[\"fp_control\",\"signals\",\"locale\",\"directory\",\"environment\",\"descriptors\","
-                 "\"file_mask\",\"limits\",\"files\",\"processes\",\"leftovers\",\"inputs\",\"printed\",\"memory\"]");
-    if (*version) {
-        put_then(message, ",\"onnxruntime\":", version);
-        put_then(message, ",\"library\":", library_path);
-        put(message, ",\"session\":{\"intra_op_num_threads\":1,\"inter_op_num_threads\":1}");
-        put_texts(message, ",\"available_providers\":", (const char *const *)available, (size_t)available_count);
-    }
-    if (with_target) {
-        put_texts(message, ",\"providers\":", chain, chain_size);
-        put(message, ",\"options\":{");
-        for (size_t index = 0; index < option_count; index++) {
-            put_then(message, index ? "," : "", keys[index]);
-            put_then(message, ":", values[index]);
-        }
-        put(message, "}");
-        if (plugin) {
-            put_then(message, ",\"plugin\":{\"library\":", plugin);
-            put(message, ",\"version\":\"\"}");
-        }
-        for (size_t index = 0, count = devices(&all); chain_size && index < count; index++) {
-            if (strcmp(ORT(EpDevice_EpName)(all[index]), chain[0])) continue;
-            put(message, some ? "," : ",\"devices\":[");
-            put_device(message, all[index]);
-            some = true;
-        }
-        if (some) put(message, "]");
-    }
-    put(message, "}");
-}
-
-/* --- the target --- */
-
-static bool fits(const char *found, const Json *wanted) {
-    return found && json_is(wanted, JSON_TEXT) && !strcasecmp(found, wanted->text);
-}
-
-static bool pairs_fit(const OrtKeyValuePairs *pairs, const Json *wanted) {
-    const char *const *names = NULL, *const *texts = NULL;
-    size_t count = 0;
-    if (pairs) ORT(GetKeyValuePairs)(pairs, &names, &texts, &count);
-    for (size_t index = 0; index < count; index++)
-        if (!strcmp(names[index], wanted->key) && fits(texts[index], wanted)) return true;
-    return false;
-}
-
-static bool device_fits(const OrtEpDevice *one, const Json *filter) {
-    const OrtHardwareDevice *hardware = ORT(EpDevice_Device)(one);
-    for (const Json *wanted = json_members(filter); wanted; wanted = wanted->next) {
-        char number[32] = "";
-        const char *found = number;
-        if (!strcmp(wanted->key, "number")) continue; /* of those that match */
-        if (!strcmp(wanted->key, "type")) found = hardware_type(one);
-        else if (!strcmp(wanted->key, "vendor")) found = ORT(HardwareDevice_Vendor)(hardware);
-        else if (!strcmp(wanted->key, "vendor_id")) snprintf(number, sizeof number, "%u", (unsigned)ORT(HardwareDevice_VendorId)(hardware));
-        else if (!strcmp(wanted->key, "device_id")) snprintf(number, sizeof number, "%u", (unsigned)ORT(HardwareDevice_DeviceId)(hardware));
-        else found = NULL;
-        if (found ? !fits(found, wanted) : !pairs_fit(ORT(HardwareDevice_Metadata)(hardware), wanted) && !pairs_fit(ORT(EpDevice_EpMetadata)(one), wanted)) return false;
-    }
-    return true;
-}
-
-static bool register_plugin(Arena *arena, const char *asked, const Json *filter, Refusal *refusal) {
-    plugin = absolute_path(arena, asked);
-    if (!is_file(plugin)) {
-        const char *reason = "no plugin library at %s: this agent takes a path, not the name of a Python package";
-        return refuse(refusal, "not_installed", arena_format(arena, reason, plugin));
-    }
-    if (!HAS(GetEpDevices)) return refuse(refusal, "version_conflict", arena_format(arena, "onnxruntime %s has no plugins; 1.22 is the first", version));
-    OrtStatus *status = ORT(RegisterExecutionProviderLibrary)(ort_env, chain[0], runtime_path(arena, plugin));
-    if (status) {
-        const char *reason = status_text(arena, status, NULL), *missing = missing_library(arena, reason);
-        if (missing) return refuse(refusal, "library_missing", arena_format(arena, "%s is missing: %s", missing, reason));
-        return refuse(refusal, "registration_failed", reason);
-    }
-    registered = chain[0];
-    const OrtEpDevice *const *all = NULL;
-    int left = atoi(json_text(json_get(filter, "number"), "1"));
-    for (size_t index = 0, count = devices(&all); index < count && !device; index++)
-        if (!strcmp(ORT(EpDevice_EpName)(all[index]), chain[0]) && device_fits(all[index], filter) && --left == 0) device = all[index];
-    const char *which = filter && filter->size ? " that the filter wants" : "";
-    return device || refuse(refusal, "no_device", arena_format(arena, "%s is registered but offers no device%s", chain[0], which));
-}
-
-static bool is_available(const char *name) {
-    for (int index = 0; index < available_count; index++)
-        if (!strcmp(available[index], name)) return true;
-    return false;
-}
-
-bool target_open(Arena *arena, const Json *config, Refusal *refusal) {
-    const Json *providers = json_get(config, "providers"), *options = json_get(config, "options");
-    for (const Json *one = json_item(providers, 0); one && chain_size < MOST; one = one->next)
-        chain[chain_size++] = json_text(one, "");
-    for (const Json *one = json_members(options); one && option_count < MOST; one = one->next) {
-        keys[option_count] = one->key;
-        values[option_count++] = json_text(one, "");
-    }
-    entries = json_get(config, "session");
-    if (!chain_size) return refuse(refusal, "not_in_build", "the configuration names no provider");
-    const char *asked = json_text(json_get(config, "plugin"), NULL);
-    if (asked) return register_plugin(arena, asked, json_get(config, "device"), refusal);
-    for (size_t index = 0; index < chain_size; index++)
-        if (!is_available(chain[index]))
-            return refuse(refusal, "not_in_build", arena_format(arena, "%s is not in this onnxruntime %s", chain[index], version));
-    return true;
-}
-
-static const char *probe_refusal(Arena *arena, int without) {
-    SessionPlan plan = {.model = (const char *)PROBE, .model_size = sizeof PROBE, .without = without};
-    Trouble trouble = {0};
-    target_release();
-    held = session_open(arena, &plan, &trouble);
-    if (held) return NULL;
-    return trouble.status ? status_text(arena, trouble.status, NULL) : trouble.unfeedable;
-}
-
-bool target_probe(Arena *arena, Refusal *refusal) {
-    const char *error = probe_refusal(arena, -1);
-    if (!error) return true;
-    for (size_t index = 0; index < option_count; index++)
-        if (!probe_refusal(arena, (int)index)) {
-            *refusal = (Refusal){.option = keys[index], .reason = error};
-            return false;
-        }
-    if (option_count && !probe_refusal(arena, -2)) {
-        *refusal = (Refusal){.option = keys[0], .reason = error};
-        return false;
-    }
-    const char *missing = missing_library(arena, error);
-    if (missing) return refuse(refusal, "library_missing", arena_format(arena, "%s is missing: %s", missing, error));
-    return refuse(refusal, "registration_failed", error);
-}
-
-const char *target_sickness(Arena *arena) {
-    static const float given[4] = {-2, -0.5F, 0.5F, 3}, wanted[4] = {0, 0, 0.5F, 3};
-    const char *input = "x", *output = "y";
-    int64_t shape = 4;
-    OrtValue *in = NULL, *out = NULL;
-    void *data = NULL;
-    OrtStatus *status = ORT(CreateTensorAsOrtValue)(ort_allocator, &shape, 1, 1, &in);
-    if (!status) status = ORT(GetTensorMutableData)(in, &data);
-    if (!status) memcpy(data, given, sizeof given);
-    if (!status) status = ORT(Run)(held, NULL, &input, (const OrtValue *const *)&in, 1, &output, 1, &out);
-    if (!status) status = ORT(GetTensorMutableData)(out, &data);
-    bool right = !status && !memcmp(data, wanted, sizeof wanted);
-    if (in) ORT(ReleaseValue)(in);
-    if (out) ORT(ReleaseValue)(out);
-    return status ? status_text(arena, status, NULL) : right ? NULL : "it computes Relu wrongly";
-}
-
-void target_release(void) {
-    if (held) ORT(ReleaseSession)(held);
-    held = NULL;
-}
-
-void target_unload(void) {
-    OrtStatus *status = registered ? ORT(UnregisterExecutionProviderLibrary)(ort_env, registered) : NULL;
-    if (status) ORT(ReleaseStatus)(status);
-    device = NULL;
-}
-
-bool target_is(const char *provider) {
-    bool cpu_alone = true;
-    for (size_t index = 0; index < chain_size; index++) {
-        bool is_cpu = !strcmp(chain[index], CPU_PROVIDER);
-        if (!is_cpu && !strcasecmp(chain[index], provider)) return true;
-        cpu_alone &= is_cpu;
-    }
-    return cpu_alone && !strcasecmp(provider, CPU_PROVIDER);
-}
-
-size_t target_chain(const char *const **found) {
-    *found = chain;
-    return chain_size;
-}
-
-/* --- sessions --- */
+enum { ASSIGNMENT_SINCE = 25 };
 
 /* Providers whose options are objects of their own: slots of create, update, append and release. */
 static const struct {
@@ -389,7 +52,7 @@ static OrtStatus *append_provider(OrtSessionOptions *settings, const char *name,
     }
     for (int which = 0; which < (int)(sizeof OWN_OPTIONS / sizeof *OWN_OPTIONS); which++)
         if (!strcmp(OWN_OPTIONS[which].name, name)) return append_own(settings, which, k, v, n);
-    void *nnapi = library_symbol(library, "OrtSessionOptionsAppendExecutionProvider_Nnapi");
+    void *nnapi = runtime_symbol("OrtSessionOptionsAppendExecutionProvider_Nnapi");
     if (!strcmp(name, "NnapiExecutionProvider") && nnapi) return append_nnapi(settings, nnapi, k, v, n);
     snprintf(shorter, sizeof shorter, "%s", name);
     char *end = strstr(shorter, "ExecutionProvider");
@@ -399,14 +62,17 @@ static OrtStatus *append_provider(OrtSessionOptions *settings, const char *name,
     return ORT(SessionOptionsAppendExecutionProvider)(settings, shorter, k, v, n);
 }
 
-static OrtStatus *append_chain(OrtSessionOptions *settings, int without) {
-    const char *k[MOST], *v[MOST];
+static OrtStatus *append_chain(OrtSessionOptions *settings, const SessionPlan *plan) {
+    const char *k[MOST_SETTINGS + 1], *v[MOST_SETTINGS + 1];
     size_t count = 0;
-    for (size_t index = 0; index < option_count; index++)
-        if (without != -2 && without != (int)index) k[count] = keys[index], v[count++] = values[index];
-    OrtStatus *status = device ? ORT(SessionOptionsAppendExecutionProvider_V2)(settings, ort_env, &device, 1, k, v, count)
-                               : append_provider(settings, chain[0], k, v, count);
-    for (size_t index = 1; index < chain_size && !status; index++) status = append_provider(settings, chain[index], NULL, NULL, 0);
+    for (size_t index = 0; index < target.option_count; index++) {
+        if (plan->without == -2 || plan->without == (int)index || (plan->option && !strcmp(plan->option, target.keys[index]))) continue;
+        k[count] = target.keys[index], v[count++] = target.values[index];
+    }
+    if (plan->option) k[count] = plan->option, v[count++] = plan->setting;
+    OrtStatus *status = target.device ? ORT(SessionOptionsAppendExecutionProvider_V2)(settings, ort_env, &target.device, 1, k, v, count)
+                               : append_provider(settings, target.chain[0], k, v, count);
+    for (size_t index = 1; index < target.chain_size && !status; index++) status = append_provider(settings, target.chain[index], NULL, NULL, 0);
     return status;
 }
 
@@ -434,23 +100,41 @@ static OrtStatus *set_up(Arena *arena, OrtSessionOptions *settings, const Sessio
         status = ORT(SetSessionExecutionMode)(settings, 1);
     if (!status && records_assignment())
         status = ORT(AddSessionConfigEntry)(settings, "session.record_ep_graph_assignment_info", "1");
-    if (!status) status = add_entries(settings, entries);
+    if (!status) status = add_entries(settings, target.entries);
     if (!status) status = add_entries(settings, json_get(plan->job, "entries"));
-    if (!status && plan->key) status = ORT(AddSessionConfigEntry)(settings, plan->key, plan->value);
+    for (const char *const *entry = plan->entries; entry && *entry && !status; entry += 2)
+        status = ORT(AddSessionConfigEntry)(settings, entry[0], entry[1]);
     for (const Json *one = json_members(json_get(plan->job, "fixed")); one && !status; one = one->next)
         status = ORT(AddFreeDimensionOverrideByName)(settings, one->key, json_integer(one, 0));
     if (!status && plan->profile) status = ORT(EnableProfiling)(settings, runtime_path(arena, plan->profile));
-    return status ? status : append_chain(settings, plan->without);
+    if (!status && plan->adjust) status = plan->adjust(settings, plan->with);
+    return status || plan->on_cpu ? status : append_chain(settings, plan);
+}
+
+OrtSessionOptions *session_options(Arena *arena, const SessionPlan *plan, Trouble *trouble) {
+    OrtSessionOptions *settings = NULL;
+    trouble->status = ORT(CreateSessionOptions)(&settings);
+    if (!trouble->status) trouble->status = set_up(arena, settings, plan);
+    if (!trouble->status) return settings;
+    if (settings) ORT(ReleaseSessionOptions)(settings);
+    return NULL;
 }
 
 OrtSession *session_open(Arena *arena, const SessionPlan *plan, Trouble *trouble) {
-    OrtSessionOptions *settings = NULL;
+    OrtSessionOptions *settings = session_options(arena, plan, trouble);
     OrtSession *made = NULL;
-    OrtStatus *status = ORT(CreateSessionOptions)(&settings);
-    if (!status) status = set_up(arena, settings, plan);
+    OrtStatus *status = trouble->status;
     if (!status && plan->model_size) status = ORT(CreateSessionFromArray)(ort_env, plan->model, plan->model_size, settings, &made);
     else if (!status) status = ORT(CreateSession)(ort_env, runtime_path(arena, plan->model), settings, &made);
     if (settings) ORT(ReleaseSessionOptions)(settings);
     trouble->status = status;
     return status ? NULL : made;
+}
+
+const char *input_name(Arena *arena, OrtSession *session, size_t index, Trouble *trouble) {
+    char *name = NULL;
+    if ((trouble->status = ORT(SessionGetInputName)(session, index, ort_allocator, &name))) return NULL;
+    const char *kept = arena_text(arena, name, strlen(name));
+    trouble->status = ORT(AllocatorFree)(ort_allocator, name);
+    return trouble->status ? NULL : kept;
 }

@@ -4,41 +4,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_LINE = 65536, LINE_BYTES = 2997, BUFFER = 1 << 16, GRACE_MS = 3000 };
+enum { LONGEST_LINE = 65536, LINE_BYTES = 2997, GRACE_MS = 3000 };
 #define MOST_JSON ((uint64_t)32 << 20)
 #define MOST_BINARY ((uint64_t)5 << 28) /* 1.25 GiB */
 
-static char buffer[BUFFER];
-static size_t buffered, taken;
+static size_t read_stream(void *from, void *data, size_t size) {
+    (void)from;
+    return stream_read(data, size);
+}
+
+static Source harness = {.read = read_stream};
 static bool binary_mode, is_over;
 static Lock *lock, *writing;
 static Received *first, **last = &first;
 
-static bool fill(void) {
-    if (taken < buffered) return true;
-    taken = 0;
-    buffered = stream_read(buffer, sizeof buffer);
-    return buffered > 0;
+static bool fill(Source *source) {
+    if (source->taken < source->buffered) return true;
+    source->taken = 0;
+    source->buffered = source->read(source->from, source->buffer, sizeof source->buffer);
+    return source->buffered > 0;
 }
 
-static bool read_exactly(char *to, size_t size) {
+static bool read_exactly(Source *source, char *to, size_t size) {
     while (size) {
-        if (!fill()) return false;
-        size_t step = buffered - taken < size ? buffered - taken : size;
-        memcpy(to, buffer + taken, step);
-        taken += step;
+        if (!fill(source)) return false;
+        size_t step = source->buffered - source->taken < size ? source->buffered - source->taken : size;
+        memcpy(to, source->buffer + source->taken, step);
+        source->taken += step;
         to += step;
         size -= step;
     }
     return true;
 }
 
-/* Read a line without its end; -1 at the end of the stream, -2 if it is too long. */
-static long read_line(char *line, size_t room) {
+long line_read(Source *source, char *line, size_t room) {
     size_t size = 0;
     for (;;) {
-        if (!fill()) return -1;
-        char next = buffer[taken++];
+        if (!fill(source)) return -1;
+        char next = source->buffer[source->taken++];
         if (next == '\n') break;
         if (size + 1 >= room) return -2;
         line[size++] = next;
@@ -56,7 +59,7 @@ static bool take_stream(const char *address, const char **why) {
     *why = "the address to connect to is not tcp://127.0.0.1:PORT";
     if (sscanf(address, "tcp://127.0.0.1:%5d%c", &port, &rest) != 1 || port <= 0 || port > 65535) return false;
     *why = "nothing listens at the address to connect to";
-    buffered = taken = 0;
+    harness.buffered = harness.taken = 0;
     return stream_connect(port);
 }
 
@@ -80,7 +83,7 @@ static void read_messages(void);
 bool stream_open(const char *declines_json, int *exit_code) {
     static char line[LONGEST_LINE];
     const char *given = getenv("EP_HARNESS_HELLO"), *why = "";
-    long size = given ? (long)strlen(given) : read_line(line, sizeof line);
+    long size = given ? (long)strlen(given) : line_read(&harness, line, sizeof line);
     const char *hello = given ? given : line;
     Arena arena = {0};
     *exit_code = 1;
@@ -103,12 +106,11 @@ bool stream_open(const char *declines_json, int *exit_code) {
     return true;
 }
 
-/* Return the message of a frame, or NULL with the reason; an empty reason at the end of the stream. */
-static Received *read_frame(const char **why) {
+Received *frame_read(Source *source, const char **why) {
     char line[LONGEST_LINE], mode, rest;
     unsigned long long json = 0, binary = 0;
     unsigned crc = 0;
-    long size = read_line(line, 64);
+    long size = line_read(source, line, 64);
     *why = size == -1 ? "" : "what came is no frame";
     if (size < 0 || sscanf(line, "#%c %llu %llu %8x%c", &mode, &json, &binary, &crc, &rest) != 4) return NULL;
     if ((mode != 'b' && mode != 'l') || strchr(line, '-') || strchr(line, '+')) return NULL;
@@ -122,14 +124,14 @@ static Received *read_frame(const char **why) {
     if (mode == 'b') {
         char end = 0;
         data = arena_take(&made->arena, total + 1);
-        if (!read_exactly(data, total) || !read_exactly(&end, 1)) goto failed;
+        if (!read_exactly(source, data, total) || !read_exactly(source, &end, 1)) goto failed;
         *why = "a frame without its end";
         if (end != '\n') goto failed;
     } else {
         bool ended = false;
         do {
             *why = "";
-            size = read_line(line, sizeof line);
+            size = line_read(source, line, sizeof line);
             if (size == -1) goto failed;
             *why = "a frame that is no base64";
             if (size <= 0 || size > 4000 || !base64_read(&made->data, line, (size_t)size, &ended)) goto failed;
@@ -153,7 +155,7 @@ failed:
 static void read_messages(void) {
     const char *why = "";
     for (;;) {
-        Received *made = read_frame(&why);
+        Received *made = frame_read(&harness, &why);
         lock_take(lock);
         if (made) {
             *last = made;
@@ -212,13 +214,25 @@ static void send_lines(const Message *message) {
     bytes_free(&whole);
 }
 
-void stream_send(Message *message) {
-    char head[96];
+static void write_head(char head[96], char mode, const Message *message) {
     uint32_t crc = crc32_of(0, message->json.at, message->json.size);
     for (size_t index = 0; index < message->count; index++)
         crc = crc32_of(crc, message->pieces[index].at, message->pieces[index].size);
-    snprintf(head, sizeof head, "#%c %zu %zu %08x\n", binary_mode ? 'b' : 'l', message->json.size, message->binary_size,
-             (unsigned)crc);
+    snprintf(head, 96, "#%c %zu %zu %08x\n", mode, message->json.size, message->binary_size, (unsigned)crc);
+}
+
+void frame_write(Bytes *frame, const Message *message) {
+    char head[96];
+    write_head(head, 'b', message);
+    bytes_add(frame, head, strlen(head));
+    bytes_add(frame, message->json.at, message->json.size);
+    for (size_t index = 0; index < message->count; index++) bytes_add(frame, message->pieces[index].at, message->pieces[index].size);
+    bytes_add(frame, "\n", 1);
+}
+
+void stream_send(Message *message) {
+    char head[96];
+    write_head(head, binary_mode ? 'b' : 'l', message);
     lock_take(writing);
     if (binary_mode) {
         Bytes small = {0}; /* one write for what is small */

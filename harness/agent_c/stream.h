@@ -15,6 +15,18 @@ struct Received {
     Received *next;
 };
 
+/* Where frames come from: a function that reads, which returns 0 at the end, and what it has read ahead. */
+typedef struct {
+    size_t (*read)(void *from, void *data, size_t size);
+    void *from;
+    size_t buffered, taken;
+    char buffer[1 << 16];
+} Source;
+
+Received *frame_read(Source *source, const char **why); /* NULL with the reason; an empty one at the end */
+long line_read(Source *source, char *line, size_t room); /* its size; -1 at the end of the source, -2 if it is too long */
+void frame_write(Bytes *frame, const Message *message); /* in binary mode */
+
 /* Take the hello, and greet. False ends the process: there is no harness that speaks as this agent does. */
 bool stream_open(const char *declines_json, int *exit_code);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FLOAT = 1, STRING = 8, FLOAT16 = 10, DOUBLE, COMPLEX64 = 14, COMPLEX128, MOST_DIMENSIONS = 64, DEEPEST = 16, ALIGNED = 64 };
+enum { MOST_DIMENSIONS = 64, DEEPEST = 16, ALIGNED = 64 };
 
 /* Element types by the number of the C API, which from 24 on is not ONNX's: name, bits, and numpy's kind; 0 where
  * numpy has no such type. */
@@ -19,6 +19,9 @@ static const struct {
     {"float8e4m3fnuz", 8, 0}, {"float8e5m2", 8, 0}, {"float8e5m2fnuz", 8, 0}, {"uint4", 4, 0}, {"int4", 4, 0}, {"float4e2m1", 4, 0},
     {"uint2", 2, 0}, {"int2", 2, 0}, {"float8e8m0", 8, 0}};
 enum { KNOWN_TYPES = sizeof TYPES / sizeof *TYPES, NEWEST = 24 };
+
+int element_bits(int type) { return TYPES[type].bits; }
+char element_kind(int type) { return TYPES[type].kind; }
 
 static bool makes_by_onnx = true;
 
@@ -57,6 +60,13 @@ static bool elements_of(const int64_t *shape, size_t rank, size_t *count) {
     return true;
 }
 
+bool value_size(Value *value) {
+    size_t count = 0;
+    if (value->type <= 0 || value->type >= NEWEST || !TYPES[value->type].bits || !elements_of(value->shape, value->rank, &count)) return false;
+    value->size = (size_t)(((uint64_t)count * (unsigned)TYPES[value->type].bits + 7) / 8);
+    return true;
+}
+
 static bool tensor_read(Arena *arena, const Json *wire, Value *value, Trouble *trouble) {
     const char *dtype = json_text(json_get(wire, "dtype"), "");
     const Json *shape = json_get(wire, "shape"), *data = json_get(wire, "data");
@@ -71,7 +81,7 @@ static bool tensor_read(Arena *arena, const Json *wire, Value *value, Trouble *t
     for (axis = 0; axis < value->rank; axis++)
         if (value->shape[axis] < 0) return unfed(trouble, "a tensor with a negative dimension");
     if (!elements_of(value->shape, value->rank, &count)) return unfed(trouble, "a tensor that is too large");
-    if (value->type == STRING) {
+    if (value->type == TYPE_STRING) {
         if (!json_is(data, JSON_ARRAY) || data->size != count) return unfed(trouble, "texts that do not fit their shape");
         value->texts = arena_take(arena, (count + 1) * sizeof(Piece));
         for (const Json *one = data->first; one; one = one->next) {
@@ -116,24 +126,31 @@ static bool good(Trouble *trouble, OrtStatus *status) {
     return !status;
 }
 
+bool value_room(const Value *like, OrtAllocator *allocator, OrtValue **made, Trouble *trouble) {
+    return good(trouble, ORT(CreateTensorAsOrtValue)(allocator, like->shape, like->rank, number_to_make(like->type), made));
+}
+
+bool value_over(void *data, const Value *like, OrtValue **made, Trouble *trouble) {
+    OrtMemoryInfo *memory = NULL;
+    if (!good(trouble, ORT(CreateCpuMemoryInfo)(0, 0, &memory))) return false;
+    OrtStatus *status = ORT(CreateTensorWithDataAsOrtValue)(memory, data, like->size, like->shape, like->rank, number_to_make(like->type), made);
+    ORT(ReleaseMemoryInfo)(memory);
+    return good(trouble, status);
+}
+
 /* A tensor over memory of the arena: one that onnxruntime makes has no address if it has no elements, which OpenVINO
  * refuses. Each feed has a copy, so that a provider that writes into its inputs changes no later run. */
 static bool numbers_feed(Arena *arena, const Value *value, OrtValue **made, Trouble *trouble) {
-    OrtMemoryInfo *memory = NULL;
-    if (!good(trouble, ORT(CreateCpuMemoryInfo)(0, 0, &memory))) return false;
     char *data = arena_take(arena, value->size + ALIGNED);
     data += (ALIGNED - (uintptr_t)data % ALIGNED) % ALIGNED;
     if (value->size) memcpy(data, value->data, value->size);
-    OrtStatus *status = ORT(CreateTensorWithDataAsOrtValue)(memory, data, value->size, value->shape, value->rank,
-                                                            number_to_make(value->type), made);
-    ORT(ReleaseMemoryInfo)(memory);
-    return good(trouble, status);
+    return value_over(data, value, made, trouble);
 }
 
 bool value_feed(Arena *arena, const Value *value, OrtAllocator *allocator, OrtValue **made, Trouble *trouble) {
     if (value->kind == NO_VALUE) return unfed(trouble, "onnxruntime's C API takes no empty optional: Run of 1.32 crashes on one");
     if (value->kind == TENSOR_VALUE) {
-        if (value->type != STRING) return numbers_feed(arena, value, made, trouble);
+        if (value->type != TYPE_STRING) return numbers_feed(arena, value, made, trouble);
         if (!good(trouble, ORT(CreateTensorAsOrtValue)(allocator, value->shape, value->rank, value->type, made))) return false;
         for (size_t index = 0; index < value->size; index++) {
             char *to = NULL;
@@ -169,10 +186,9 @@ static bool texts_take(Arena *arena, const OrtValue *from, size_t count, Value *
     return true;
 }
 
-static bool tensor_take(Arena *arena, const OrtValue *from, Value *value, Trouble *trouble) {
+bool tensor_about(Arena *arena, const OrtValue *from, Value *value, Trouble *trouble) {
     OrtTensorInfo *info = NULL;
     size_t count = 0;
-    void *data = NULL;
     bool fine = good(trouble, ORT(GetTensorTypeAndShape)(from, &info)) &&
                 good(trouble, ORT(GetTensorElementType)(info, &value->type)) &&
                 good(trouble, ORT(GetDimensionsCount)(info, &value->rank)) &&
@@ -185,8 +201,14 @@ static bool tensor_take(Arena *arena, const OrtValue *from, Value *value, Troubl
     if (!fine) return false;
     if (value->type <= 0 || value->type >= KNOWN_TYPES) return unfed(trouble, "an output of an unknown element type");
     value->kind = TENSOR_VALUE;
-    if (value->type == STRING) return texts_take(arena, from, count, value, trouble);
-    value->size = (size_t)(((uint64_t)count * (unsigned)TYPES[value->type].bits + 7) / 8);
+    value->size = value->type == TYPE_STRING ? count : (size_t)(((uint64_t)count * (unsigned)TYPES[value->type].bits + 7) / 8);
+    return true;
+}
+
+static bool tensor_take(Arena *arena, const OrtValue *from, Value *value, Trouble *trouble) {
+    void *data = NULL;
+    if (!tensor_about(arena, from, value, trouble)) return false;
+    if (value->type == TYPE_STRING) return texts_take(arena, from, value->size, value, trouble);
     value->data = arena_take(arena, value->size + 1);
     if (!good(trouble, ORT(GetTensorMutableData)((OrtValue *)(uintptr_t)from, &data))) return false;
     if (value->size) memcpy(value->data, data, value->size);
@@ -244,178 +266,12 @@ void value_put(Message *message, const Value *value) {
         for (size_t axis = 0; axis < value->rank; axis++)
             put_format(message, axis ? ",%lld" : "%lld", (long long)value->shape[axis]);
         put(message, "],\"data\":");
-        if (value->type == STRING) put(message, "[");
+        if (value->type == TYPE_STRING) put(message, "[");
         else put_binary(message, value->data, value->size);
-        for (size_t index = 0; value->type == STRING && index < value->size; index++) {
+        for (size_t index = 0; value->type == TYPE_STRING && index < value->size; index++) {
             if (index) put(message, ",");
             put_sized(message, value->texts[index].at, value->texts[index].size);
         }
-        put(message, value->type == STRING ? "]}" : "}");
+        put(message, value->type == TYPE_STRING ? "]}" : "}");
     }
-}
-
-/* --- comparison --- */
-
-static bool same_value(const Value *one, const Value *other) {
-    if (one->kind != other->kind) return false;
-    if (one->kind == NO_VALUE) return true;
-    if (one->kind != TENSOR_VALUE) return one->count == other->count && same_values(one->items, other->items, one->count);
-    if (one->type != other->type || one->rank != other->rank || one->size != other->size) return false;
-    if (one->rank && memcmp(one->shape, other->shape, one->rank * sizeof(int64_t))) return false;
-    if (one->type != STRING) return !one->size || !memcmp(one->data, other->data, one->size);
-    for (size_t index = 0; index < one->size; index++) {
-        const Piece *a = &one->texts[index], *b = &other->texts[index];
-        if (a->size != b->size || memcmp(a->at, b->at, a->size)) return false;
-    }
-    return true;
-}
-
-bool same_values(const Value *one, const Value *other, size_t count) {
-    for (size_t index = 0; index < count; index++)
-        if (!same_value(&one[index], &other[index])) return false;
-    return true;
-}
-
-static double half_number(uint16_t bits) {
-    int exponent = bits >> 10 & 31, fraction = bits & 1023;
-    double size = exponent == 31 ? (fraction ? NAN : INFINITY)
-                  : exponent     ? ldexp(1024 + fraction, exponent - 25)
-                                 : ldexp(fraction, -24);
-    return bits & 0x8000 ? -size : size;
-}
-
-/* Return a component of a tensor as a number; complex elements have two. */
-static double number_at(const Value *value, size_t index) {
-    const char *at = value->data;
-    float single;
-    double wide;
-    uint64_t natural = 0;
-    uint16_t half;
-    if (value->type == FLOAT || value->type == COMPLEX64) return memcpy(&single, at + 4 * index, 4), (double)single;
-    if (value->type == DOUBLE || value->type == COMPLEX128) return memcpy(&wide, at + 8 * index, 8), wide;
-    if (value->type == FLOAT16) return memcpy(&half, at + 2 * index, 2), half_number(half);
-    size_t bytes = (size_t)TYPES[value->type].bits / 8;
-    for (size_t byte = bytes; byte--;) natural = natural << 8 | (uint8_t)at[index * bytes + byte];
-    uint64_t sign = TYPES[value->type].kind == 'i' ? (uint64_t)1 << (8 * bytes - 1) : 0;
-    return sign ? (double)(int64_t)((natural ^ sign) - sign) : (double)natural;
-}
-
-static double apart(const Value *one, const Value *other, bool relative) {
-    if (same_value(one, other)) return 0;
-    if (one->kind != other->kind || one->kind == NO_VALUE) return INFINITY;
-    if (one->kind != TENSOR_VALUE)
-        return one->count == other->count ? values_apart(one->items, other->items, one->count, relative) : INFINITY;
-    if (one->type != other->type || one->rank != other->rank || one->size != other->size) return INFINITY;
-    if (one->rank && memcmp(one->shape, other->shape, one->rank * sizeof(int64_t))) return INFINITY;
-    char kind = TYPES[one->type].kind;
-    if (!kind || kind == 'O') return INFINITY;
-    size_t bytes = (size_t)TYPES[one->type].bits / 8 / (kind == 'c' ? 2 : 1);
-    double most = 0, largest = 0;
-    for (size_t index = 0; index < one->size / bytes; index++) {
-        double a = number_at(one, index), b = number_at(other, index);
-        if (!isfinite(a) || !isfinite(b)) {
-            if (a != b && !(isnan(a) && isnan(b))) return INFINITY;
-            continue;
-        }
-        most = fmax(most, fabs(a - b));
-        largest = fmax(largest, fabs(a));
-    }
-    return relative ? most / (largest > 0 ? largest : 1) : most;
-}
-
-double values_apart(const Value *one, const Value *other, size_t count, bool relative) {
-    double most = 0;
-    for (size_t index = 0; index < count; index++) most = fmax(most, apart(&one[index], &other[index], relative));
-    return most;
-}
-
-static void digest_value(Sha256 *sums, const Value *value) {
-    uint64_t head[4] = {(uint64_t)value->kind, (uint64_t)value->type, value->rank, value->kind == TENSOR_VALUE ? value->size : value->count};
-    sha256_add(sums, head, sizeof head);
-    if (value->kind != TENSOR_VALUE) {
-        for (size_t index = 0; index < value->count; index++) digest_value(sums, &value->items[index]);
-        return;
-    }
-    sha256_add(sums, value->shape, value->rank * sizeof(int64_t));
-    if (value->type != STRING) sha256_add(sums, value->data, value->size);
-    for (size_t index = 0; value->type == STRING && index < value->size; index++) {
-        sha256_add(sums, &value->texts[index].size, sizeof(size_t));
-        sha256_add(sums, value->texts[index].at, value->texts[index].size);
-    }
-}
-
-void values_digest(const Value *values, size_t count, char hex[65]) {
-    Sha256 sums;
-    sha256_begin(&sums);
-    for (size_t index = 0; index < count; index++) digest_value(&sums, &values[index]);
-    sha256_hex(&sums, hex);
-}
-
-/* --- other inputs --- */
-
-/* Return whether two tensors have equal numbers, as numpy compares: NaN equals nothing, and -0.0 equals 0.0. */
-static bool equal_numbers(const Value *one, const Value *other) {
-    char kind = TYPES[one->type].kind;
-    if (kind != 'f' && kind != 'c') return same_value(one, other);
-    size_t bytes = (size_t)TYPES[one->type].bits / 8 / (kind == 'c' ? 2 : 1);
-    for (size_t index = 0; index < one->size / bytes; index++)
-        if (number_at(one, index) != number_at(other, index)) return false;
-    return true;
-}
-
-static Value reversed(Arena *arena, const Value *from) {
-    Value to = *from;
-    if (from->type == STRING) {
-        to.texts = arena_take(arena, (from->size + 1) * sizeof(Piece));
-        for (size_t index = 0; index < from->size; index++) to.texts[index] = from->texts[from->size - 1 - index];
-        return to;
-    }
-    size_t bytes = (size_t)TYPES[from->type].bits / 8;
-    to.data = arena_take(arena, from->size + 1);
-    for (size_t at = 0; at < from->size; at += bytes)
-        memcpy((char *)to.data + at, (const char *)from->data + from->size - bytes - at, bytes);
-    return to;
-}
-
-bool reversed_values(Arena *arena, const Value *from, size_t count, Value *to) {
-    static const struct {
-        const char *kinds;
-        size_t rank;
-    } rules[] = {{"fc", 2}, {"iu", 2}, {"fc", 1}, {"Ob", 1}};
-    for (size_t rule = 0; rule < sizeof rules / sizeof *rules; rule++) {
-        bool changed = false;
-        for (size_t index = 0; index < count; index++) {
-            char kind = TYPES[from[index].type].kind;
-            to[index] = from[index];
-            if (from[index].kind != TENSOR_VALUE || !kind || !strchr(rules[rule].kinds, kind)) continue;
-            if (from[index].rank < rules[rule].rank) continue;
-            Value other = reversed(arena, &from[index]);
-            if (equal_numbers(&from[index], &other)) continue;
-            to[index] = other;
-            changed = true;
-        }
-        if (changed) return true;
-    }
-    return false;
-}
-
-bool faded_values(Arena *arena, const Value *from, size_t count, Value *to) {
-    bool changed = false;
-    for (size_t index = 0; index < count; index++) {
-        size_t bytes = (size_t)TYPES[from[index].type].bits / 8;
-        to[index] = from[index];
-        if (from[index].kind != TENSOR_VALUE || TYPES[from[index].type].kind != 'f' || from[index].rank < 2 || !from[index].size) continue;
-        char *data = to[index].data = arena_take(arena, from[index].size);
-        memcpy(data, from[index].data, from[index].size);
-        for (char *at = data; at < data + from[index].size; at += bytes) { /* by 7/8, which is exact; halves by 1/2 */
-            float single;
-            double wide;
-            uint16_t half;
-            if (bytes == 4) memcpy(&single, at, 4), single *= 0.875F, memcpy(at, &single, 4);
-            else if (bytes == 8) memcpy(&wide, at, 8), wide *= 0.875, memcpy(at, &wide, 8);
-            else if (memcpy(&half, at, 2), (half >> 10 & 31) % 31 > 1) half = (uint16_t)(half - 1024), memcpy(at, &half, 2);
-        }
-        changed = true;
-    }
-    return changed;
 }

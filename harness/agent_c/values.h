@@ -26,9 +26,15 @@ typedef struct {
     OrtStatus *status;      /* an error of onnxruntime */
 } Trouble;
 
+int element_bits(int type); /* 0 for texts */
+char element_kind(int type); /* numpy's; 0 where it has no such type */
 void learn_numbers(OrtAllocator *allocator); /* how the runtime numbers its newest element types */
+bool value_size(Value *value); /* set the bytes of a tensor of numbers by its type and shape; false if it is none */
 bool value_read(Arena *arena, const Json *wire, Value *value, Trouble *trouble);
 bool value_feed(Arena *arena, const Value *value, OrtAllocator *allocator, OrtValue **made, Trouble *trouble);
+bool tensor_about(Arena *arena, const OrtValue *from, Value *value, Trouble *trouble); /* its type, shape and size */
+bool value_room(const Value *like, OrtAllocator *allocator, OrtValue **made, Trouble *trouble); /* a tensor without content */
+bool value_over(void *data, const Value *like, OrtValue **made, Trouble *trouble); /* a tensor over memory of the caller */
 bool value_take(Arena *arena, const OrtValue *from, OrtAllocator *allocator, Value *value, Trouble *trouble);
 void value_put(Message *message, const Value *value);
 

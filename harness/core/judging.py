@@ -11,7 +11,7 @@ from harness.core.judge_output import judge_row, judge_rows, worst
 from harness.core.judgement import OutputJudgement, is_rounded
 from harness.core.output_metrics import LOST, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.reference_answer import EXPECTED, Reference, ReferenceCheck, ReferenceDistance
+from harness.core.reference_answer import AS_USED, EXPECTED, Reference, ReferenceCheck, ReferenceDistance
 from harness.core.verdict import WRONG_NUMBERS, Verdict
 
 WRONG_VALUES = frozenset(
@@ -110,6 +110,11 @@ def policy_at(facts: Facts, policy: Policy) -> Policy:
 def by_expected_data(judging: Judging) -> dict[str, AgainstReference]:
     """Compare golden and EP with the expected data, under the policy; by output."""
     return _against(judging, lambda one: one.name == EXPECTED)
+
+
+def as_used(judging: Judging) -> dict[str, OutputJudgement]:
+    """Compare the EP with the CPU EP as applications use it, under the policy; by output."""
+    return {name: one.ep for name, one in _against(judging, lambda one: one.name == AS_USED).items()}
 
 
 def _against(judging: Judging, of: Callable[[Reference], bool]) -> dict[str, AgainstReference]:

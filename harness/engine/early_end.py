@@ -54,6 +54,9 @@ DEVICE_LOST = "DeviceLost"
 PROCESS_DIED = "ProcessDied"
 """Error kind by which an agent reports that another process of a scenario died: ``SIGABRT: where``."""
 
+COMPILED_MODEL = "CompiledModelError"
+"""Error kind by which an agent reports that what the EP itself has compiled fails, which is no refusal."""
+
 _WORD = re.compile(r"\S+")
 _FOLDERS = re.compile(r"(?:\b[A-Za-z]:)?[\\/]")
 _FILE_AND_LINE = re.compile(r"\S*\.(?:cc|cpp|cxx|c|cu|cuh|h|hpp|inl|mm|rs):\d+:?")
@@ -190,7 +193,7 @@ def _raised(outcome: Raised, case: Case | None) -> Facts:
         kind=one_line(outcome.kind, 100),
         message=message,
         out_of_memory=tells_no_memory(text),
-        refused=_REFUSAL.search(text) is not None,
+        refused=outcome.kind != COMPILED_MODEL and _REFUSAL.search(text) is not None,
         note=note,
         lacks=lacks,
     )

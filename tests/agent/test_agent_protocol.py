@@ -54,6 +54,22 @@ def test_session_settings(serve: Serve, level: str, mode: str) -> None:
     assert result["status"] == "ok"
 
 
+@pytest.mark.parametrize(
+    ("entry", "status"),
+    [
+        ({"session.load_model_format": "ORT"}, "ok"),
+        ({"session.record_ep_graph_assignment_info": "0"}, "error"),
+    ],
+)
+def test_entries_hold_where_a_session_can_be_created_with_them(
+    start_agent: Callable[..., Serve], entry: dict[str, str], status: str
+) -> None:
+    """No ONNX model can be created in ORT's format; without a record of placement there is none to read."""
+    result = start_agent(session_where_possible=entry)(parse(ADD), ONE)
+    assert result["status"] == status
+    assert "record_ep_graph_assignment_info" in result.get("message", "") or status == "ok"
+
+
 def test_a_missing_optimization_level_is_not_blamed_on_the_provider(serve: Serve) -> None:
     result = serve(parse(ADD), ONE, graph_optimization="heroic")
     assert result["status"] == "unfeedable"

@@ -1,8 +1,9 @@
 """One run over all faults: as few processes as possible, each fault on the smallest model that shows it."""
 
+import functools
 import json
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +28,13 @@ NPU = {"type": "NPU"}
 """The library's second device, which has memory of its own."""
 SESSIONS = 24
 """Enough for a leak to be told."""
+_BY_OPTION: dict[str, tuple[str, dict[str, float], dict[str, list[str]]]] = {
+    "ends": ("ends", LIMITS, {}),
+    "endless": ("ends", QUICK, {}),
+    "leaks": ("ends", LIMITS, {"scenario": ["sessions"]}),
+    "compiled": ("compiled", LIMITS, {"scenario": ["ep_context"]}),
+}
+"""Target whose axis chooses its faults -> the folder of its models, its limits, its other axes."""
 
 
 class PlantedRun(NamedTuple):
@@ -65,10 +73,19 @@ class PlantedRun(NamedTuple):
         return next(failed, records[0])
 
 
-def run_planted(folder: Path, library: Path) -> PlantedRun:
-    """Run every fault, and every model without one; the matrix is written into the folder."""
+def run_planted(
+    folder: Path,
+    library: Path,
+    chosen: Sequence[Planted] | None = None,
+    runtime: Mapping[str, Any] | None = None,
+) -> PlantedRun:
+    """Run every fault, or the chosen ones, and every model without one; ``runtime`` is that of each target.
+
+    The matrix is written into the folder.
+    """
+    planted = faults() if chosen is None else chosen
     models = small_models()
-    for fault in faults():
+    for fault in planted:
         if fault.chosen_by == "graph":
             write_model(folder / "values" / fault.name, models[fault.model], fault.name)
     # Other constants than those of the session before.
@@ -80,7 +97,7 @@ def run_planted(folder: Path, library: Path) -> PlantedRun:
     for name in ("add", "gemm", "chain"):
         write_model(folder / "compiled" / name, models[name], name)
     matrix = folder / "matrix.toml"
-    matrix.write_text("\n".join(_matrix_text(library)), encoding="utf-8")
+    matrix.write_text("\n".join(_matrix_text(library, planted, dict(runtime or {}))), encoding="utf-8")
     code = main(["run", str(matrix), "--out", str(folder / "run"), "--no-report"])
     records = defaultdict(list)
     for record in read_records(folder / "run"):
@@ -89,45 +106,45 @@ def run_planted(folder: Path, library: Path) -> PlantedRun:
     return PlantedRun(code, info, {name: tuple(found) for name, found in records.items()})
 
 
-def _matrix_text(library: Path) -> Iterator[str]:
+def _matrix_text(library: Path, planted: Sequence[Planted], runtime: dict[str, Any]) -> Iterator[str]:
     yield f"""schema = 1
 models = {{ folders = {json.dumps(FOLDERS)} }}
 scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
-    yield from _target(library, "honest", "values")
-    yield from _target(library, "by-graph", "values", options={"fault": "graph"})
+    target = functools.partial(_target, library, runtime=runtime)
+    yield from target("honest", "values")
+    yield from target("by-graph", "values", options={"fault": "graph"})
     axes = {"scenario": ["plain", "ep_context", "lifecycle"]}
-    yield from _target(library, "honest-npu", "compiled", device=NPU, axes=axes)
+    yield from target("honest-npu", "compiled", device=NPU, axes=axes)
+    # It is about the library, and starts seven processes: one model will do.
+    yield '[[exclude]]\ntarget = "honest-npu"\nscenario = "lifecycle"\nmodel = ["*/chain/*", "*/gemm/*"]'
     chosen: dict[str, list[str]] = {"ends": [], "endless": [], "leaks": [], "compiled": [], "devices": []}
     in_scenario: defaultdict[str, list[str]] = defaultdict(list)
-    for fault in faults():
+    for fault in planted:
         alone = {"timeouts_s": QUICK if fault.action == "hang" else LIMITS}
         if fault.chosen_by == "environment":
             variable = {"CROOKED_EP_FAULT": fault.name}
             played = {"axes": {"scenario": ["lifecycle"]}} if fault.place in LIFE else {}
-            yield from _target(library, fault.name, "ends", env=variable, **alone, **played)
+            yield from target(fault.name, "ends", env=variable, **alone, **played)
         elif fault.told == "mark:inert":
             axes = {"option.precision": ["fp32", "fp16"]}
-            yield from _target(library, fault.name, "precision", options={"fault": fault.name}, axes=axes)
+            yield from target(fault.name, "precision", options={"fault": fault.name}, axes=axes)
         elif fault.told == "unclean_exit":  # of a target
-            yield from _target(library, fault.name, "ends", options={"fault": fault.name}, **alone)
+            yield from target(fault.name, "ends", options={"fault": fault.name}, **alone)
         elif fault.place in SCENARIOS:
             in_scenario[SCENARIOS[fault.place]].append(fault.name)
         elif fault.chosen_by == "option":
             chosen[_run_of(fault)].append(fault.name)
-    for name, limits in (("ends", LIMITS), ("endless", QUICK)):
-        axes = {"option.fault": chosen[name]}
-        yield from _target(library, name, "ends", workers=2, timeouts_s=limits, axes=axes)
     for scenario, names in in_scenario.items():
         axes = {"option.fault": ["none", *names], "scenario": [scenario]}
         options = {"options": {"enable_graph_capture": "0"}} if scenario == "capture" else {}
-        yield from _target(library, f"in-{scenario}", "ends", workers=2, axes=axes, **options)
-    axes = {"option.fault": chosen["leaks"], "scenario": ["sessions"]}
-    yield from _target(library, "leaks", "ends", workers=2, axes=axes)
-    axes = {"option.fault": chosen["compiled"], "scenario": ["ep_context"]}
-    yield from _target(library, "compiled", "compiled", workers=2, axes=axes)
+        yield from target(f"in-{scenario}", "ends", workers=2, axes=axes, **options)
+    for name in filter(chosen.get, _BY_OPTION):
+        suite, limits, played = _BY_OPTION[name]
+        axes = {"option.fault": chosen[name], **played}
+        yield from target(name, suite, workers=2, timeouts_s=limits, axes=axes)
     for fault_name in chosen["devices"]:
         device = {} if fault_name == "other_device" else {"device": NPU}
-        yield from _target(library, fault_name, "ends", options={"fault": fault_name}, **device)
+        yield from target(fault_name, "ends", options={"fault": fault_name}, **device)
 
 
 def _run_of(fault: Planted) -> str:
@@ -145,15 +162,16 @@ def _target(library: Path, name: str, suite: str, **fields: Any) -> Iterator[str
     """Yield a target, and that it runs the models of one folder alone."""
     table = {"name": name, "provider": PROVIDER, "plugin": str(library), "timeouts_s": LIMITS} | fields
     yield "[[target]]"
-    yield from (f"{key} = {_toml(value)}" for key, value in table.items())
+    yield from (f"{key} = {toml(value)}" for key, value in table.items())
     others = [other for other in FOLDERS if other != suite]
-    yield f"[[exclude]]\ntarget = {_toml(name)}\nsuite = {_toml(others)}"
+    yield f"[[exclude]]\ntarget = {toml(name)}\nsuite = {toml(others)}"
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
+    """Return a value as TOML has it in one line."""
     if not isinstance(value, dict):
         return json.dumps(value)
-    return f"{{ {', '.join(f'{json.dumps(key)} = {_toml(each)}' for key, each in value.items())} }}"
+    return f"{{ {', '.join(f'{json.dumps(key)} = {toml(each)}' for key, each in value.items())} }}"
 
 
 def _fault_of(record: Record) -> str:
