@@ -13,7 +13,7 @@ from harness.core.fixed_sizes import fixed_words
 from harness.core.generation_figures import disagreeing, stages_on_cpu, where
 from harness.core.judge_output import wrong_for_other_inputs
 from harness.core.judgement import OutputJudgement
-from harness.core.judging import WRONG_VALUES, Judging, as_used, by_expected_data, judging_of
+from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, is_as_used, judging_of
 from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
 from harness.core.placement_verdict import verdict_by_placement
 from harness.core.precision import INTEGER_KERNELS
@@ -251,8 +251,8 @@ def undefined_input(judging: Judging) -> Ruling | None:
 def not_by_the_ep(judging: Judging) -> Ruling | None:
     """A wrong or varying answer is that of the runtime's own CPU EP.
 
-    No node ran on the EP. Or the CPU EP alone, as applications use it, gives the same wrong answer, and an
-    operator with integer kernels was left to it.
+    No node ran on the EP. Or the CPU EP alone, as applications use it, is as wrong, and an operator with
+    integer kernels was left to it.
     """
     facts = judging.facts
     fault = judging.fault or judging.fault_again
@@ -262,10 +262,9 @@ def not_by_the_ep(judging: Judging) -> Ruling | None:
         told = "no node ran on the EP, so the EP is not to blame"
         return Ruling(Verdict.REFERENCE_DISPUTED, f"{told}: {fault[1]}")
     left = sorted(INTEGER_KERNELS & facts.placement.cpu_ops.keys())
-    used = as_used(judging)
-    if not left or not judging.failed or any(name not in used or used[name].fault for name in judging.failed):
+    if not left or not judging.failed or not is_as_used(judging):
         return None
-    told = f"{AS_USED} gives the same answer alone, and {', '.join(left)} was left to it"
+    told = f"{AS_USED} is as wrong alone, and {', '.join(left)} was left to it"
     return Ruling(Verdict.REFERENCE_DISPUTED, f"{told}, so the EP is not to blame: {fault[1]}")
 
 

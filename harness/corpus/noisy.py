@@ -24,7 +24,7 @@ from harness.corpus.noise import AMPLITUDE
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.port import Port, ValueType
 from harness.corpus.scenario_case import Inapplicable
-from harness.corpus.weights_in_place import without_own_weights
+from harness.corpus.weights_in_place import LARGE, WEIGHTS_FILE, without_own_weights
 
 if TYPE_CHECKING:
     import onnx
@@ -53,13 +53,12 @@ _COARSE = (1.0, 1.0)
 Many elements lie within the noise near the edge of a Relu; amplified noise would push them across.
 """
 
-_SMALL = 1 << 20
+_SMALL = LARGE
 """Largest size in bytes of a model whose form with noise stays in the cache, and has its own weights.
 
-The weights of a larger one stay in a copy of its file, so that no process has to hold them.
+The weights of a larger one stay in a copy of its file, so that this process does not hold them.
 """
 
-_WEIGHTS = "weights.onnx"
 
 _FIRST = 256
 """Elements of a weight that show whether it may be coarse."""
@@ -118,7 +117,7 @@ def noisy_case(case: Case, noise_at: str) -> Case | Inapplicable:
         model_path=entry / MODEL_FILE,
         external=(
             *(entry / file.relative_to(home) for file in case.external),
-            *([entry / _WEIGHTS] if (entry / _WEIGHTS).exists() else []),
+            *([entry / WEIGHTS_FILE] if (entry / WEIGHTS_FILE).exists() else []),
         ),
         ports=(*case.ports, Port(name=AMPLITUDE, type=number)),
         data_sets=tuple(
@@ -149,7 +148,7 @@ def discard_noisy(case: Case, noise_at: str) -> None:
     """Remove a model with noise that is no longer needed, unless it is small."""
     entry = noisy_entry(case, noise_at)
     with contextlib.suppress(OSError):
-        if (entry / MODEL_FILE).stat().st_size > _SMALL or (entry / _WEIGHTS).exists():
+        if (entry / MODEL_FILE).stat().st_size > _SMALL or (entry / WEIGHTS_FILE).exists():
             shutil.rmtree(entry, ignore_errors=True)
 
 
@@ -205,7 +204,7 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
 
     def read() -> "onnx.ModelProto":
         model = load_model(case.model_path)
-        return without_own_weights(model, case.model_path, _WEIGHTS, _may_be_coarse) if stays else model
+        return without_own_weights(model, case.model_path, _may_be_coarse) if stays else model
 
     stays = _stays(case)
     try:
@@ -225,7 +224,7 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
         _link(file, folder / file.relative_to(case.model_path.parent))
     if stays:
         # By the system, outside of this process's memory. A link would change the state of the user's file.
-        shutil.copyfile(case.model_path, folder / _WEIGHTS)
+        shutil.copyfile(case.model_path, folder / WEIGHTS_FILE)
     if not written.sites:  # every operator is exact: one run without noise shows it
         return ()
     if written.jumps:

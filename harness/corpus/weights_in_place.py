@@ -11,19 +11,24 @@ from harness.corpus.protos import parse_proto
 if TYPE_CHECKING:
     import onnx
 
+WEIGHTS_FILE = "weights.onnx"
+"""The copy of a model's file beside what is derived from it."""
+
+LARGE = 1 << 20
+"""Bytes of a model from which on it is worth while."""
+
 SMALLEST = 1 << 16
 """Bytes from which on a weight stays where it is."""
 
 
 def without_own_weights(
-    model: "onnx.ModelProto", file: Path, location: str, is_kept: "Callable[[onnx.TensorProto], bool]"
+    model: "onnx.ModelProto", file: Path, is_kept: "Callable[[onnx.TensorProto], bool]" = lambda _: False
 ) -> "onnx.ModelProto":
-    """Return a model that reads its large weights from its own file, or a copy of it, as external data.
+    """Return a model that reads its large weights from a copy of its own file, ``WEIGHTS_FILE`` beside it.
 
     Args:
         model: The content of the file, which this call changes.
         file: An ONNX model.
-        location: The file's name beside the model that is returned.
         is_kept: Whether a weight stays in the model.
 
     Returns:
@@ -41,7 +46,7 @@ def without_own_weights(
             if found >= 0:
                 at = found + len(weight.raw_data)
                 weight.ClearField("raw_data")
-                make_external(weight, location, found, at - found)
+                make_external(weight, WEIGHTS_FILE, found, at - found)
     # Cleared fields keep their memory as long as their message.
-    small: onnx.ModelProto = parse_proto(onnx.ModelProto, model.SerializeToString())
-    return small
+    lean: onnx.ModelProto = parse_proto(onnx.ModelProto, model.SerializeToString())
+    return lean

@@ -55,7 +55,7 @@ PROCESS_DIED = "ProcessDied"
 """Error kind by which an agent reports that another process of a scenario died: ``SIGABRT: where``."""
 
 COMPILED_MODEL = "CompiledModelError"
-"""Error kind by which an agent reports that what the EP itself has compiled fails, which is no refusal."""
+"""Error kind by which an agent reports that what the EP itself compiled fails: no refusal, in any words."""
 
 _WORD = re.compile(r"\S+")
 _FOLDERS = re.compile(r"(?:\b[A-Za-z]:)?[\\/]")

@@ -50,9 +50,11 @@ _SCENARIOS: dict[str, dict[str, Any]] = {
     "sessions": {"count": 3, "budget_s": 1.0},
     "concurrent": {"threads": 3, "runs": 2, "budget_s": 1.0},
     **{name: {} for name in ("from_bytes", "separate_outputs", "dynamic_shapes", "cpu_fallback_disabled")},
-    **{name: {} for name in ("interleaved", "async_runs", "io_binding", "buffers", "initializers")},
-    **{name: {} for name in ("adapters", "ort_format", "ep_context", "compile", "lifecycle")},
-    **{name: {} for name in ("terminate", "profiling")},
+    **{
+        name: {}
+        for name in ("interleaved", "async_runs", "io_binding", "buffers", "initializers", "adapters")
+    },
+    **{name: {} for name in ("ort_format", "ep_context", "compile", "lifecycle", "terminate", "profiling")},
     "graph_capture": {"option": ["enable_graph_capture", "1"]},
     "dynamic_options": {
         "options": [["ep.dynamic.workload_type", ["Default", "Efficient"]]],
