@@ -17,7 +17,7 @@ WEIGHTS_FILE = "weights.onnx"
 LARGE = 1 << 20
 """Bytes of a model from which on it is worth while."""
 
-SMALLEST = 1 << 16
+LEAST_WEIGHT_BYTES = 1 << 16
 """Bytes from which on a weight stays where it is."""
 
 
@@ -39,7 +39,7 @@ def without_own_weights(
     with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
         at = 0
         for weight in model.graph.initializer:
-            if weight.ByteSize() < SMALLEST or not weight.HasField("raw_data") or is_kept(weight):
+            if weight.ByteSize() < LEAST_WEIGHT_BYTES or not weight.HasField("raw_data") or is_kept(weight):
                 continue
             # Mostly the next bytes but few: a serialized model has its weights in their order.
             found = content.find(weight.raw_data, at)
