@@ -65,7 +65,7 @@ def test_with_musl_it_passes_every_check_with_a_stand_in(tmp_path: Path) -> None
     subprocess.run(["musl-gcc", *flags, source, "-o", library, "-lm"], check=True)
     words = ("--large", "1", "--json", "--", program, "--library", library)
     rows = json.loads(harness("agent-check", *words, timeout_s=600).stdout)
-    assert {row["title"] for row in rows if row["state"] == "failed"} <= LACKED_BY_STAND_IN
+    assert {row["check"] for row in rows if row["state"] == "failed"} <= LACKED_BY_STAND_IN
 
 
 @needs_musl
