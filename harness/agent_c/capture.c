@@ -146,7 +146,7 @@ bool graph_capture(Job *job) {
     job->plan.option = NULL;
     if (made) {
         fact_text(job, "option", arena_format(&job->arena, "%s=%s", key, setting));
-        fact_text(job, "device", all.captures[0].bound.job && job->outputs ? all.captures[0].bound.out[0].on : "cpu");
+        fact_text(job, "device", all.captures[0].bound.out && job->outputs ? all.captures[0].bound.out[0].on : "cpu");
     } else if (!strcmp(job->status, "error")) {
         job_fail(job, "unsupported", NULL, arena_format(&job->arena, "no session with %s=%s: %s", key, setting, job->error));
     }

@@ -71,7 +71,7 @@ int main(int argc, char **argv) {
     stream_send_plain("[\"imported\"]");
     Received *config = stream_receive(NULL); /* a spare process waits here until it is needed */
     if (!config) end_now(0);
-    if (!strcmp(config->name, "life")) return life_serve(config->message);
+    if (printed_is_shared && !strcmp(config->name, "life")) return life_serve(config->message);
     if (!strcmp(config->name, "config")) {
         const Json *settings = json_item(config->message, 1);
         limit_memory(json_integer(json_get(settings, "memory_limit_mb"), 0));

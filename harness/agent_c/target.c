@@ -306,6 +306,7 @@ const char *target_sickness(Arena *arena) {
     int64_t shape = 4;
     OrtValue *in = NULL, *out = NULL;
     void *data = NULL;
+    if (!held) return NULL; /* a scenario has released it */
     OrtStatus *status = ORT(CreateTensorAsOrtValue)(ort_allocator, &shape, 1, 1, &in);
     if (!status) status = ORT(GetTensorMutableData)(in, &data);
     if (!status) memcpy(data, given, sizeof given);

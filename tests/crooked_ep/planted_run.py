@@ -139,8 +139,8 @@ scenarios = {{ sessions = {{ count = {SESSIONS} }} }}"""
         options = {"options": {"enable_graph_capture": "0"}} if scenario == "capture" else {}
         yield from target(f"in-{scenario}", "ends", workers=2, axes=axes, **options)
     for name in filter(chosen.get, _BY_OPTION):
-        suite, limits, others = _BY_OPTION[name]
-        axes = {"option.fault": chosen[name], **others}
+        suite, limits, scenario_axis = _BY_OPTION[name]
+        axes = {"option.fault": chosen[name], **scenario_axis}
         yield from target(name, suite, workers=2, timeouts_s=limits, axes=axes)
     for fault_name in chosen["devices"]:
         device = {} if fault_name == "other_device" else {"device": NPU}
