@@ -1,4 +1,4 @@
-"""Devices, driver versions and browsers of this machine; loads no library and starts no program."""
+"""Devices, drivers and browsers of this machine. Loads no library; of programs it starts Node.js alone."""
 
 import re
 from collections.abc import Iterator
