@@ -48,7 +48,7 @@ def main() -> None:
     create = creator(arguments.target)
     cases = [
         read(folder)
-        for folder in sorted(path for path in arguments.folder.iterdir() if path.is_dir())
+        for folder in sorted(path.parent for path in arguments.folder.glob("*/test_data_set_0"))
         if not any(fnmatch.fnmatch(folder.name, glob) for glob in arguments.skip)
     ]
     held = create(arguments.folder / HELD / "model.onnx") if arguments.hold else None

@@ -25,6 +25,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+from processes import verdict
 
 from harness.annex.speed.build_plans import plan_of_build
 from harness.annex.speed.compare_builds import BuildComparison
@@ -153,7 +154,9 @@ def measured(equal: int, slower: int, seed: int, samples: Path | None) -> bool:
         found = sum(compare(folder, seed + one, (seed + one) % NODES, samples) for one in range(slower))
     print(f"| equal builds | told as slower | {alarms} of {equal} |")
     print(f"| one kernel of ten twice | told as slower | {found} of {slower} |")
-    return alarms <= FALSE_ALARMS * equal and found >= (1 - MOST_MISSED) * slower
+    met = verdict(f"of {equal} equal builds, those told as slower", alarms, FALSE_ALARMS * equal)
+    least = (1 - MOST_MISSED) * slower
+    return met & verdict(f"of {slower} slower builds, those told as slower", found, least, at_least=True)
 
 
 def resampled(samples: Path) -> bool:
@@ -165,8 +168,8 @@ def resampled(samples: Path) -> bool:
     print(f"{len(stored)} stored pairs of equal builds")
     for factor, wanted in ((1.0, "at most"), (1 + FOUND_FROM, "at least")):
         verdicts = [resample(stored, factor, coin) for _ in range(RESAMPLED)]
-        for verdict in sorted(set(verdicts)):
-            print(f"| times {factor:g} | {verdict} | {share(verdicts.count(verdict))} |")
+        for one in sorted(set(verdicts)):
+            print(f"| times {factor:g} | {one} | {share(verdicts.count(one))} |")
         slower = verdicts.count("slower") / RESAMPLED
         kept &= slower <= FALSE_ALARMS if wanted == "at most" else slower >= 1 - MOST_MISSED
         for processes in (ASV_PROCESSES, first_look(1)):

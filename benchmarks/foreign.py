@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 
 from foreign_models import write_models
-from processes import UNEXPECTED, heading, progress, row, timed
+from processes import UNEXPECTED, heading, progress, row, timed, verdict
 
 from harness.corpus.cache import ENVIRONMENT
 
@@ -43,11 +43,11 @@ def main(count: int) -> bool:
     wrong = {model: found.get(model) for model in right if found.get(model) not in right[model]}
     print(f"{len(found)} models in {took_s:.0f} s, with the limits of one that never ends and the report")
     heading("verdict", "models")
-    for verdict, models in Counter(found.values()).most_common():
-        row(verdict, models)
-    for model, verdict in wrong.items():
-        print(f"WRONG: {model} is {verdict}, and should be {' or '.join(right[model])}")
-    return bool(wrong)
+    for given, models in Counter(found.values()).most_common():
+        row(given, models)
+    for model, given in wrong.items():
+        print(f"WRONG: {model} is {given}, and should be {' or '.join(right[model])}")
+    return not verdict(f"of {len(found):,} strangers' models, those with another verdict", len(wrong), 0)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
-from processes import timed
+from processes import FOUR, progress, timed, verdict
 
 from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.record import Record
@@ -50,13 +50,22 @@ def main(run: Path, policy: str, sample: int, seed: int) -> bool:
     differing = [one for one in drawn if again[one.cell].verdict is not one.verdict]
     changed = sum(before[one.cell].verdict is not one.verdict for one in drawn)
     verdicts = Counter(record.verdict.value for record in drawn).most_common()
-    print("|", ", ".join(f"{count} {verdict}" for verdict, count in verdicts), "|")
+    print("|", ", ".join(f"{count} {one}" for one, count in verdicts), "|")
     steady = [one for one in differing if is_steady(before[one.cell], again[one.cell], own, under)]
     counts = f"{changed} changed by the policy | {len(steady)} differ | {len(differing) - len(steady)} vary"
     print(f"| {len(drawn)} cells run again | {counts} |", flush=True)
     for one in differing:
         show(one, run=before[one.cell], judged=one, again=again[one.cell])
-    return took.seconds <= LIMIT_S * many and not steady
+    met = verdict(f"seconds to judge {RECORDS:,} records by {policy}", took.seconds / many, LIMIT_S)
+    return met & verdict("cells with another verdict in a run under the policy", len(steady), 0)
+
+
+def run_here(folder: Path) -> Path:
+    """Run the four providers; return the run folder."""
+    progress("a run of the four providers")
+    command = [sys.executable, "-m", "harness", "run", FOUR, "--no-report", "--out", folder / "run"]
+    timed(command, codes=(EXIT_OK, EXIT_UNEXPECTED))
+    return folder / "run"
 
 
 def is_steady(before: Record, again: Record, own: Matrix, under: Matrix) -> bool:
@@ -95,9 +104,11 @@ def computed(matrix: Matrix, wanted: set[str]) -> dict[str, Record]:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("run", type=Path, help="a finished run, of any matrix whose providers are here")
+    help_text = "a finished run of any matrix whose providers are here; by default four_providers.toml is run"
+    parser.add_argument("run", type=Path, nargs="?", help=help_text)
     parser.add_argument("--policy", default="polygraphy")
     parser.add_argument("--sample", type=int, default=200, help="cells that are run again; 0 for all")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    sys.exit(not main(given.run, given.policy, given.sample, given.seed))
+    with tempfile.TemporaryDirectory() as made:
+        sys.exit(not main(given.run or run_here(Path(made)), given.policy, given.sample, given.seed))

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
+from processes import verdict
 
 from harness.core.latency import Latency, latency_of
 from harness.report.latency_change import latency_changes
@@ -138,7 +139,9 @@ def latency(samples_ms: Floats) -> Latency:
 
 def lines(nights: int, seed: int, missed: list[Case]) -> Iterator[str]:
     """Yield the table, one line for each case; add those that miss what is promised."""
-    yield "nights before  spread  slowed      by     equal cells told  slowed cells told  unclear"
+    told = "equal cells told | slowed cells told | unclear |"
+    yield f"| nights before | nights differ by | cells slowed | by | {told}"
+    yield "|---" * 7 + "|"
     for case in CASES:
         found = simulated(case, nights, seed)
         if case.promised and (
@@ -146,11 +149,11 @@ def lines(nights: int, seed: int, missed: list[Case]) -> Iterator[str]:
         ):
             missed.append(case)
         slowed = "–" if found.slowed is None else f"{found.slowed:.1%}"  # noqa: RUF001
-        shared = " shared" if case.shared else " heavy" if case.heavy else ""
+        shared = ", all cells together" if case.shared else ", heavy tails" if case.heavy else ""
         spread = f"{case.spread:.0%}" if case.quiet is None else f"{case.quiet:.0%},{case.spread:.0%}"
         yield (
-            f"{case.bases:>13}  {spread:>6}  {case.slowed:>3} of {case.cells:>3}  {case.by:<5.0%}"
-            f"  {found.equal:>16.2%}  {slowed:>17}  {found.unclear:>7.2%}{shared}"
+            f"| {case.bases} | {spread}{shared} | {case.slowed} of {case.cells} | {case.by:.0%} "
+            f"| {found.equal:.2%} | {slowed} | {found.unclear:.2%} |"
         )
 
 
@@ -164,7 +167,7 @@ def main() -> None:
     missed: list[Case] = []
     for line in lines(given.nights, given.seed, missed):
         print(line, flush=True)
-    sys.exit(bool(missed))
+    sys.exit(not verdict("cases of nights that miss what is promised", len(missed), 0))
 
 
 if __name__ == "__main__":

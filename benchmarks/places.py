@@ -3,10 +3,10 @@
 Places are commands on this machine, each a launcher and an agent beside it, as on another machine. The agents
 run on an onnxruntime of a few lines (tests/engine/fake_onnxruntime).
 
-``sleep``: the provider waits half a second in each cell, which takes no processor: eight places against one.
-``overhead``: cells of no work, at one place and at eight.
-``killer``: every two seconds one launcher or agent, chosen by a seed, gets SIGKILL. Each cell must have one
-record, that of a healthy provider, and only cells in flight may run again.
+``sleep``: the provider waits half a second in each cell, which takes no processor: eight places against
+one. ``overhead``: cells of no work, at 1, 8 and 64 places, on the same processors: whole processes of
+``ep-harness run``. ``killer``: every two seconds one launcher or agent, chosen by a seed, gets SIGKILL.
+Each cell must have one record, that of a healthy provider, and only cells in flight may run again.
 
 Linux only. Exit code 1: a figure is not what it should be.
 """
@@ -29,7 +29,8 @@ from typing import NamedTuple
 import onnx
 import onnx.parser
 from fake import FAKE, MODEL
-from processes import verdict
+from processes import heading, row, verdict
+from scale import cost
 
 from harness.core.verdict import Verdict
 from harness.engine.engine import Engine
@@ -52,6 +53,7 @@ places = {{ count = {places}, command = {python!r} }}
 LEVELS, MODES = ["disabled", "basic", "extended", "layout", "all"], ["sequential", "parallel"]
 NAP_S = 0.5
 PLACES = 8
+MANY_PLACES = (1, PLACES, 64)
 SPEED_LIMIT = 7.5
 KILL_EVERY_S = 2.0
 LOST_AT_ONCE = 2
@@ -87,7 +89,7 @@ def main() -> int:
         if given.what == "sleep":
             return not sleep(Path(folder), given.cells or 160, given.rounds or 3)
         if given.what == "overhead":
-            return not overhead(Path(folder), given.cells or 100_000)
+            return not overhead(Path(folder), given.cells or 20_000)
         return not killer(Path(folder), given.cells or 320, given.rounds or 20)
 
 
@@ -110,16 +112,15 @@ def sleep(folder: Path, cells: int, rounds: int) -> bool:
 
 
 def overhead(folder: Path, cells: int) -> bool:
-    """Tell what a cell of no work costs at one place and at eight; the processors are the same."""
-    costs_ms = {}
-    for places in (1, PLACES):
-        result = run(make(folder / f"{places}", cells, places, fault="fine"))
-        costs_ms[places] = 1000 * result.wall_s / cells
-        whole = len(result.records) == cells and result.verdicts == {Verdict.PASS: cells}
-        print(f"{cells} cells at {places} places: {costs_ms[places]:.3f} ms each, whole: {whole}", flush=True)
-        if not whole:
-            return False
-    print(f"beside one place: {costs_ms[PLACES] - costs_ms[1]:+.3f} ms for each cell")
+    """Print what a cell of no work costs at one place, at eight and at 64; the processors are the same."""
+    heading("places", "cells", "wall", "per cell", "processor per cell", "peak memory", "open files")
+    for places in MANY_PLACES:
+        matrix = make(folder / f"{places}", cells, places, fault="fine")
+        run: tuple[str | Path, ...] = ("harness", "run", matrix, "--no-report", "--out")
+        cost(folder, *run, folder / f"warm-{places}")
+        used = cost(folder, *run, folder / f"run-{places}")
+        per_cell = (f"{1000 * seconds / cells:.3f} ms" for seconds in (used.wall_s, used.own_s))
+        row(places, f"{cells:,}", f"{used.wall_s:.1f} s", *per_cell, f"{used.peak_mb:.0f} MB", used.files)
     return True
 
 

@@ -101,18 +101,19 @@ def targets() -> dict[str, dict[str, Any]]:
         return {table["name"]: table for table in tomllib.load(file)["target"]}
 
 
-def bare(target: Mapping[str, Any], *, hold: bool) -> Bare:
-    """Run the bare loop of a target over ONNX's operator tests; see bare_loop.py."""
-    folder = open_suite(MODELS).root
+def bare(
+    target: Mapping[str, Any], *, hold: bool, folder: Path | None = None, skip: Sequence[str] = ()
+) -> Bare:
+    """Run the bare loop of a target over a folder, by default ONNX's operator tests; see bare_loop.py."""
     runtime = target.get("runtime", {})
     command: list[str | Path] = [
         *interpreter(Runtime(**runtime | {"packages": tuple(runtime.get("packages", ()))})),
         HERE / "bare_loop.py",
-        folder,
+        folder or open_suite(MODELS).root,
         json.dumps(target),
         *(["--hold"] * hold),
     ]
-    for glob in CRASHING.get(target["name"], ()):
+    for glob in (*CRASHING.get(target["name"], ()), *skip):
         command += ["--skip", glob]
     process = timed(command, env=target.get("env"))
     # Providers print, too.
@@ -120,17 +121,17 @@ def bare(target: Mapping[str, Any], *, hold: bool) -> Bare:
     return Bare(process.seconds, process.processor_s, *json.loads(line).values())
 
 
-def bare_at_once(targets: Sequence[Mapping[str, Any]], *, hold: bool) -> float:
-    """Seconds until the last of several bare loops has ended that were started at once."""
+def bare_at_once(targets: Sequence[Mapping[str, Any]], *, hold: bool) -> Timed:
+    """Run several bare loops that are started at once, until the last of them has ended."""
+    before_s, started = _children_s(), time.perf_counter()
     with ThreadPoolExecutor(len(targets)) as pool:
-        started = time.perf_counter()
         for _ in pool.map(lambda target: bare(target, hold=hold), targets):
             pass
-        return time.perf_counter() - started
+    return Timed(time.perf_counter() - started, _children_s() - before_s, "")
 
 
-def harness(target_glob: str = "*") -> float:
-    """Seconds of ``ep-harness run`` with these of the four targets, over ONNX's operator tests."""
+def harness(target_glob: str = "*") -> Timed:
+    """Run ``ep-harness run`` with these of the four targets, over ONNX's operator tests."""
     return _run(target_glob, "run")
 
 
@@ -142,10 +143,10 @@ def usable() -> list[str]:
     return [name for name, environment in found.items() if "unavailable" not in environment]
 
 
-def _run(target_glob: str, out: str | Path) -> float:
+def _run(target_glob: str, out: str | Path) -> Timed:
     command: list[str | Path] = [sys.executable, "-m", "harness", "run", FOUR, "--target", target_glob]
     command += ["--model", f"{MODELS}/*", "--out", out, "--no-report"]
-    return timed(command, codes=(0, UNEXPECTED)).seconds
+    return timed(command, codes=(0, UNEXPECTED))
 
 
 def progress(text: str) -> None:

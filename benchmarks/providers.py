@@ -34,7 +34,7 @@ def measure(name: str, rounds: int, *, held_only: bool) -> None:
     free: list[float] = []
     held: list[float] = []
     for _ in range(rounds):
-        through.append(harness(name))
+        through.append(harness(name).seconds)
         progress(f"{name}: harness {through[-1]:.2f} s")
         for loops, hold in ((held, True),) if held_only else ((held, True), (free, False)):
             loop = bare(target, hold=hold)

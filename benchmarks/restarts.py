@@ -16,6 +16,7 @@ from pathlib import Path
 import onnx
 import onnx.parser
 from fake import FAKE, MODEL
+from processes import verdict
 
 from harness.core.verdict import Verdict
 from harness.engine.engine import Engine
@@ -50,6 +51,8 @@ def main() -> bool:
     print(f"{restarts} restarts in {took_s:.0f} s, {1000 * took_s / restarts:.0f} ms each")
     for name, was, now in zip(("descriptors", "threads", "resident MiB"), before, after, strict=True):
         print(f"{name:<13} {was:>8.10g} before {now:>8.10g} after")
+    for name, was, now in zip(("descriptors", "threads"), before, after, strict=False):
+        verdict(f"{name} more after {restarts:,} crashes", now - was, 0)
     return grown(before, after)
 
 

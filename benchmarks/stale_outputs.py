@@ -11,6 +11,8 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from processes import verdict
+
 from harness.core.record import Record
 from harness.core.verdict import Family
 from harness.engine.engine import Engine
@@ -69,7 +71,8 @@ def main(suites: list[str]) -> bool:
     for record in moved:
         if record not in found:
             print(f"{record.cell}: {record.verdict.value}: {record.reason}")
-    return len(found) == len(moved) > 0
+    missed = len(moved) - len(found)
+    return verdict(f"of {len(moved)} models with stale outputs, those not found", missed, 0) and bool(moved)
 
 
 def run(table: dict[str, object], folder: Path) -> list[Record]:

@@ -13,6 +13,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from processes import verdict
+
 from harness.annex.trace.trace_study import TRACE_NEEDS, TraceStudy
 from harness.annex.trace.what_to_trace import model_to_trace
 from harness.annex.triage.lab import Lab, Trial
@@ -110,7 +112,10 @@ def main(most: int, models: tuple[str, ...]) -> int:
                     flush=True,
                 )
     print(f"| faults at one node | named {named} of {tried} | other nodes called guilty: {wrong} |")
-    return 0 if tried and named >= 0.95 * tried and not wrong else 1
+    share = named / max(1, tried)
+    met = verdict(f"share of {tried} nodes with a fault that trace names", share, 0.95, at_least=True)
+    met &= verdict("healthy nodes that trace calls guilty", wrong, 0)
+    return 0 if met else 1
 
 
 if __name__ == "__main__":

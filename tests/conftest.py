@@ -1,5 +1,6 @@
 """What tests of several floors share."""
 
+import functools
 import gc
 import itertools
 import os
@@ -18,6 +19,7 @@ from hypothesis import settings
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.suite import suites_cache
 from harness.runtimes import uv
 
 # Tests import what they share as ``tests.…``. The checkout itself is not on the path: the harness under test
@@ -55,6 +57,9 @@ FIRST = (
 )
 """Folders whose tests start processes: with xdist, what begins last should be short."""
 
+SUITES = suites_cache()
+"""The user's suites, whatever cache tests have."""
+
 OWN_CACHE = {"advise", "cli", "crooked_ep", "engine", "freeze", "pytest_plugin", "run", "studies"}
 
 
@@ -88,7 +93,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     Of the first ones every second file only waits: the processors have nothing to do if all workers have one.
     """
-    folders = {item.path: folder_of(item) for item in items}
+    folders = {path: folder_of(path) for path in {item.path for item in items}}
     rank = {path: FIRST.index(name) if name in FIRST else len(FIRST) for path, name in folders.items()}
     paths = sorted(rank, key=lambda path: (rank[path], path.name != LONGEST, path))
     waiting = [path for path in paths if folders[path] == WAITING]
@@ -98,38 +103,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: place[item.path])
 
 
-def folder_of(item: pytest.Item) -> str:
-    """Return the folder of a test below ``tests`` or ``tests/annex``."""
-    parts = folders_of(item)
-    return next((part for part in parts if part != "annex"), "")
+def folder_of(path: Path) -> str:
+    """Return the folder of a file of tests below ``tests`` or ``tests/annex``."""
+    return next((part for part in folders_of(path) if part != "annex"), "")
 
 
-def folders_of(item: pytest.Item) -> tuple[str, ...]:
+@functools.cache
+def folders_of(path: Path) -> tuple[str, ...]:
     home = Path(__file__).parent
-    return item.path.relative_to(home).parts if item.path.is_relative_to(home) else ()
+    return path.relative_to(home).parts if path.is_relative_to(home) else ()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Give the tests of these folders a cache of their own, before any other fixture."""
-    if isinstance(item, pytest.Function) and not OWN_CACHE.isdisjoint(folders_of(item)):
+    if isinstance(item, pytest.Function) and not OWN_CACHE.isdisjoint(folders_of(item.path)):
         item.fixturenames.insert(0, "own_cache")
 
 
 @pytest.fixture(scope="session")
-def with_suites(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], Path]:
-    """``with_suites(cache)``: give a new cache the suites of all of them.
+def with_suites() -> Callable[[Path], Path]:
+    """``with_suites(cache)``: give a new cache the suites of the user's.
 
-    To make ONNX's operator tests takes some 5 s.
+    To make ONNX's operator tests takes some 5 s, and no test changes a suite of these.
     """
-    # The workers of xdist have folders side by side.
-    base = tmp_path_factory.getbasetemp()
-    made = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "suites"
 
     def link(cache: Path) -> Path:
         cache.mkdir(parents=True, exist_ok=True)
-        made.mkdir(exist_ok=True)
+        SUITES.mkdir(parents=True, exist_ok=True)
         if os.name == "posix":  # elsewhere, links take a right that few users have
-            (cache / "suites").symlink_to(made)
+            (cache / "suites").symlink_to(SUITES)
         return cache
 
     return link

@@ -52,7 +52,7 @@ from harness.report.site import write_site
 from harness.report.view import Report
 
 FAKE = Path(__file__).parent / "engine" / "fake_onnxruntime"
-FAKE_ENV = {"PYTHONPATH": str(FAKE), "PYTHONDONTWRITEBYTECODE": "1"}
+FAKE_ENV = {"PYTHONPATH": str(FAKE)}
 """What makes a target's process import the fake onnxruntime."""
 
 Capture = pytest.CaptureFixture[str]

@@ -9,7 +9,8 @@ import numpy as np
 from benchmarks.detection.effect import flat
 from benchmarks.detection.net import Array
 from harness.core.compare import compare_all
-from harness.core.noise import DEFAULT_LIMITS, NoiseLimits, NoiseRule
+from harness.core.noise import NoiseRule
+from harness.core.noise_limits import DEFAULT_LIMITS, NoiseLimits
 from harness.core.policy import Policy as CellPolicy
 from harness.core.tolerance import DEFAULTS, default_tolerance
 from harness.core.value import STRING, Floats, NamedValues, Tensor

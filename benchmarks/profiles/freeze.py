@@ -23,7 +23,7 @@ from harness.annex.conformance.profiles.profile import (
 )
 from harness.annex.conformance.profiles.profile_archive import write_archive
 from harness.annex.made.fuzz_suite import GENERATOR
-from harness.core.noise import DEFAULT_LIMITS
+from harness.core.noise_limits import DEFAULT_LIMITS
 from harness.core.policy import DEFAULT_STEPS
 from harness.core.tolerance import DEFAULTS
 

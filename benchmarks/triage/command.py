@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.detection.subjects import Subject, subjects
+from benchmarks.processes import verdict
 from benchmarks.triage.bundles import replayed
 from benchmarks.triage.deep import FAULTS, Deep, Side
 from benchmarks.triage.flaky import RATE, try_all
@@ -116,14 +117,15 @@ def _told(rows: Sequence[Row]) -> bool:
     print(f"| trials to locate, median and most | {statistics.median(trials):g}, {max(trials)} |")
     print(f"| faults that took more than 4 log2(nodes) + 20 | {len(over)} |")
     print(f"| changes of class | {len(changed)} |")
-    return (
-        exact >= WANTED_EXACT
-        and not outcomes["wrong"]
-        and not over
-        and not changed
-        and nodes <= WANTED_NODES
-        and size <= WANTED_BYTES
-    )
+    met = [
+        verdict("share of planted faults located exactly", exact, WANTED_EXACT, at_least=True),
+        verdict("planted faults located elsewhere", outcomes["wrong"], 0),
+        verdict("planted faults that took more than 4 log2(nodes) + 20 trials", len(over), 0),
+        verdict("changes of class", len(changed), 0),
+        verdict("nodes of the reduced models, median", nodes, WANTED_NODES),
+        verdict("bytes of the reduced models, median", size, WANTED_BYTES),
+    ]
+    return all(met)
 
 
 def deep(arguments: argparse.Namespace, folder: Path) -> bool:
@@ -136,8 +138,10 @@ def deep(arguments: argparse.Namespace, folder: Path) -> bool:
         model = Deep(home, fault)
         side, hunted = model.by_triage()
         _print_side(model, side)
-        in_time = min(side.seconds, side.processor_s) <= WANTED_SECONDS
-        good &= in_time and hunted.nodes_after <= WANTED_NODES and model.node in hunted.nodes
+        least_s = min(side.seconds, side.processor_s)
+        good &= verdict(f"seconds to find {fault} among {model.nodes:,} nodes", least_s, WANTED_SECONDS)
+        good &= verdict(f"nodes left of {fault}", hunted.nodes_after, WANTED_NODES)
+        good &= model.node in hunted.nodes
         if arguments.polygraphy:
             python = arguments.polygraphy.absolute()
             first = model.by_polygraphy(python, "bisect", LIMIT_S)
@@ -169,7 +173,8 @@ def flaky(arguments: argparse.Namespace, folder: Path) -> bool:
             flush=True,
         )
     print(f"| without a wrong step | {right} of {arguments.tries} |")
-    return bool(right == arguments.tries)
+    wrong = arguments.tries - right
+    return verdict(f"of {arguments.tries} flaky faults, those with a wrong step", wrong, 0)
 
 
 def resume(arguments: argparse.Namespace, folder: Path) -> bool:
@@ -180,19 +185,20 @@ def resume(arguments: argparse.Namespace, folder: Path) -> bool:
         f"uninterrupted: {len(whole.trials)} trials, {whole.repeated} again for the bundle's outputs, "
         f"{', '.join(whole.faults)}"
     )
-    good = bool(whole.faults)
+    differ = 0
     for by in (signal.SIGINT, signal.SIGKILL):
         for after in draws(len(whole.trials), arguments.stops):
             before, left = interrupted.stopped(after, by)
             # A trial that was cut off may have led to others that the whole triage did not need.
-            good &= left.faults == whole.faults and left.repeated == whole.repeated
-            good &= whole.trials.keys() <= left.trials.keys()
+            same = left.faults == whole.faults and left.repeated == whole.repeated
+            differ += not (same and whole.trials.keys() <= left.trials.keys())
             print(
                 f"{by.name} after {before} trials: {sum(left.trials.values()) - before} more, "
                 f"{left.repeated} repeated, {', '.join(left.faults)}",
                 flush=True,
             )
-    return good
+    met = verdict("stopped triages that repeat a trial or find another fault", differ, 0)
+    return met and bool(whole.faults)
 
 
 def bundles(arguments: argparse.Namespace, folder: Path) -> bool:
@@ -204,4 +210,4 @@ def bundles(arguments: argparse.Namespace, folder: Path) -> bool:
             print(one.printed)
     right = sum(one.is_right for one in found)
     print(f"| bundles that replay | {right} of {faults} |")
-    return right == faults > 0
+    return verdict(f"of {faults} bundles, those that do not replay", faults - right, 0) and faults > 0

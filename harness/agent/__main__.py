@@ -9,4 +9,5 @@ import os
 from harness.agent.importer import start_agent
 from harness.agent.sources import sources_in
 
-start_agent(sources_in(os.path.dirname(os.path.abspath(__file__))))
+folder = os.path.dirname(os.path.abspath(__file__))
+start_agent(sources_in(folder), folder)

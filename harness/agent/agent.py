@@ -14,6 +14,7 @@ session (QNN keeps the first ``soc_model``, CANN the first ``precision_mode``).
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import os
 import platform
@@ -25,10 +26,11 @@ from harness.agent.capture import Capture
 from harness.agent.declared_kernels import declared_kernels
 from harness.agent.identity import FileDigests, describe_build, drivers, mapped
 from harness.agent.inbox import Inbox
+from harness.agent.installed_packages import describe_packages
 from harness.agent.job_run import JobRun
 from harness.agent.manners import Manners
 from harness.agent.native_stack.start import start_if_asked
-from harness.agent.ort_runtime import describe_packages, describe_runtime, diagnose, import_onnxruntime
+from harness.agent.ort_runtime import describe_runtime, diagnose, import_onnxruntime
 from harness.agent.plain import run_plain
 from harness.agent.safe_text import clean, finite, sendable
 from harness.agent.session_target import CPU, SessionTarget
@@ -91,6 +93,7 @@ def main(channel: Any) -> None:
     manners.settle()
     capture.take()
     channel.send(sendable(("ready", fingerprint)))
+    gc.freeze()  # modules stay until the end; visiting them again and again is a twentieth of the work
     inbox = Inbox(channel)
     try:
         while True:

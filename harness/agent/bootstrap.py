@@ -20,9 +20,9 @@ def program(then: str, needed: str = "harness") -> bytes:
     sources = {
         name: text for name, text in loader.sources.items() if name in always or name.startswith(needed)
     }
-    return program_of(sources, loader.sources["harness.agent.importer"], then)
+    return program_of(sources, loader.sources["harness.agent.importer"], then, loader.folder)
 
 
-def program_of(sources: dict[str, str], importer: str, then: str) -> bytes:
+def program_of(sources: dict[str, str], importer: str, then: str, folder: str = "") -> bytes:
     """Return the line that makes modules importable in another Python, and then runs some code."""
-    return repr("%s\nImporter(%r).install()\n%s\n" % (importer, sources, then)).encode() + b"\n"
+    return repr("%s\nImporter(%r, %r).install()\n%s\n" % (importer, sources, folder, then)).encode() + b"\n"

@@ -24,12 +24,6 @@ _NO_DEVICE = re.compile(r"no (?:CUDA|ROCm)-capable device|Failed to get a WebGPU
 
 _API_VERSION = re.compile(r"The requested API version \[\d+\] is not available[^\n]*")
 
-_DESCRIPTION = re.compile(r".*(?:onnx|numpy).*\.(?:dist|egg)-info", re.IGNORECASE)
-"""The folder with the description of an installed package, beside the packages; reading all of them takes
-longer than onnxruntime's import."""
-
-_HEADER = re.compile(r"^(Name|Version):[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
-
 _OTHER_NUMPY = re.compile(r"compiled using NumPy 1\.x cannot be run in\s+NumPy ([\d.]+)")
 
 
@@ -55,52 +49,6 @@ def import_onnxruntime() -> Any:
             "'onnxruntime' in %s is hollow: a distribution that shared it was removed" % sys.prefix,
         )
     return ort
-
-
-def describe_packages() -> dict[str, Any]:
-    """Return the installed versions; if several distributions own ``onnxruntime``, their names too.
-
-    A folder of the search path hides packages in a later one, so only distributions in one folder overwrite
-    each other.
-    """
-    packages: dict[str, str] = {}
-    owners: dict[str, list[str]] = {}
-    for folder in _descriptions():
-        text = _text(folder, "METADATA") or _text(folder, "PKG-INFO")
-        headers = dict(reversed(_HEADER.findall(text.partition("\n\n")[0])))  # the first of each counts
-        name = headers.get("Name", "")
-        if "onnx" in name.lower() or name.lower() == "numpy":
-            packages.setdefault(name, headers.get("Version", ""))  # none if pip left a broken installation
-        if name.lower().startswith("onnxruntime"):
-            # Search the text: parsing it as a table takes longer than importing onnxruntime.
-            files = "\n" + _text(folder, "RECORD").replace("\\", "/")
-            if "\nonnxruntime/__init__.py," in files:
-                owners.setdefault(os.path.dirname(folder), []).append(name)
-    used = next(iter(owners.values()), [])
-    return {"packages": packages, **({"owners": used} if len(used) > 1 else {})}
-
-
-def _descriptions() -> list[str]:
-    """Return the folders that describe installed packages, as ``importlib.metadata`` finds them.
-
-    Importing that module took a tenth of the start of an agent.
-    """
-    found: list[str] = []
-    for path in dict.fromkeys(sys.path):
-        try:
-            names = os.listdir(path or os.curdir)
-        except OSError:
-            continue
-        found.extend(os.path.join(path, name) for name in names if _DESCRIPTION.fullmatch(name))
-    return found
-
-
-def _text(folder: str, name: str) -> str:
-    try:
-        with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""
 
 
 def describe_runtime(ort: Any) -> dict[str, Any]:

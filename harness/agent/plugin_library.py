@@ -7,6 +7,7 @@ import os
 import sys
 from typing import Any
 
+from harness.agent.installed_packages import installed_version
 from harness.agent.safe_text import clean
 from harness.agent.target_errors import UnavailableError
 
@@ -33,13 +34,7 @@ def plugin_library(plugin: str) -> tuple[str, str]:
         ) from error
     except Exception as error:
         raise UnavailableError("import_failed", "plugin package %r: %s" % (plugin, clean(error))) from error
-    from importlib import metadata  # a tenth of the start of an agent, and few need it
-
-    try:
-        version = metadata.version(plugin.replace("_", "-"))
-    except metadata.PackageNotFoundError:
-        version = str(getattr(module, "__version__", ""))
-    return path, version
+    return path, installed_version(plugin) or str(getattr(module, "__version__", ""))
 
 
 def describe_device(device: Any) -> dict[str, Any]:

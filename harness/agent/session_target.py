@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import json
 import re
@@ -46,6 +47,7 @@ class SessionTarget:
         self.chain = list(config["providers"])
         self.options = dict(config["options"])
         self.entries = dict(config.get("session") or {})
+        self.where_possible = dict(config.get("session_where_possible") or {})
         self.devices: list[Any] = []
         self.memories: list[tuple[str, str]] = []
         """Each of the plugin's devices in words, and its memory at the registration; the used one first."""
@@ -185,6 +187,15 @@ class SessionTarget:
             FallbackError: onnxruntime silently left out a provider.
         """
         options = self.options if options is None else options
+        if self.where_possible:
+            wanted = {**job, "entries": {**self.where_possible, **job.get("entries", {})}}
+            with contextlib.suppress(Exception):  # the model does not go with them; the next error counts
+                return self._create(model, wanted, options, adjust)
+        return self._create(model, job, options, adjust)
+
+    def _create(
+        self, model: str | bytes, job: dict[str, Any], options: dict[str, str], adjust: Callable[[Any], None]
+    ) -> Any:
         settings = self.settings(job)
         adjust(settings)
         arguments: dict[str, Any] = {}

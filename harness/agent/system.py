@@ -24,7 +24,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 CPU_FEATURES = (
     *("amx_tile", "amx_bf16", "amx_fp16", "amx_int8", "avx512_bf16", "avx512_fp16", "avx512_vnni", "avx512f"),
-    *("avx_vnni", "avx2", "fma", "f16c"),
+    *("avx_vnni", "avx_ne_convert", "avx2", "fma", "f16c"),
     *("asimd", "asimdhp", "asimddp", "bf16", "i8mm", "sve", "sve2", "svebf16", "sme"),
 )
 """Features of processors for which a library chooses another arithmetic, by their names in Linux."""

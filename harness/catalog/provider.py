@@ -128,6 +128,10 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         probes: Other ways to try, in order, if its defaults find nothing to compute on.
         binding_device: Device name of IO binding, such as ``cuda``; empty for CPU memory, or if unknown.
         delivers: Coarser precisions in which it computes float32 models by default, on some devices.
+        delivers_if: Such a precision -> features of a processor. Where the processor is the device, and has
+            none of them, the provider does not deliver it.
+        processor_options: Options, with the values by which the processor is the device of a built-in
+            provider; an option that is not set counts as its default.
         unknown_options: Treatment of an unknown option: ``refused``, ``ignored``, ``passed_on`` (to the
             vendor's compiler, unchecked), or ``unconfirmed``.
         true_false: Spelling of booleans, true first.
@@ -167,6 +171,8 @@ class Provider(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     probes: tuple[Probe, ...] = msgspec.field(default=(), name="probe")
     binding_device: str = ""
     delivers: tuple[Literal["tf32", "float16", "bfloat16"], ...] = ()
+    delivers_if: dict[NonEmptyText, tuple[NonEmptyText, ...]] = {}
+    processor_options: dict[NonEmptyText, NonEmptyText] = {}
     unknown_options: Literal["refused", "ignored", "passed_on", "unconfirmed"]
     true_false: tuple[NonEmptyText, NonEmptyText] = ("1", "0")
     also_booleans: tuple[NonEmptyText, ...] = ()

@@ -148,9 +148,7 @@ def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
         "Wheels": _codes(provider.wheels),
         "Plugin package": _codes(provider.plugin_packages),
         "IO binding": _code(provider.binding_device) if provider.binding_device else "",
-        "Computes float32 in": f"{' or '.join(provider.delivers)} by its own default, on some devices"
-        if provider.delivers
-        else "",
+        "Computes float32 in": _delivered(provider),
         "Unknown options": provider.unknown_options.replace("_", " "),
         "Captures graphs": f"with {_code(f'{provider.graph_capture}=1')}" if provider.graph_capture else "",
         "Unknown dynamic options": provider.unknown_dynamic_options if provider.dynamic_options else "",
@@ -176,6 +174,18 @@ def _facts(provider: Provider) -> Iterator[tuple[str, str]]:
         ),
     }
     yield from ((name, fact) for name, fact in facts.items() if fact)
+
+
+def _delivered(provider: Provider) -> str:
+    """Return the coarser precisions of a provider's own default, and where; empty if there are none."""
+    if not provider.delivers:
+        return ""
+    needs = (
+        f"{precision} on a processor with one of {_codes(features)}"
+        for precision, features in provider.delivers_if.items()
+    )
+    told = f"{' or '.join(provider.delivers)} by its own default, on some devices"
+    return "; ".join([told, *needs])
 
 
 def _option_row(option: Option, sources: Sequence[str]) -> tuple[str, ...]:

@@ -6,9 +6,8 @@ from pathlib import Path
 from harness.cli.init import plugins_from_here
 from harness.cli.output import notify, print_result, wrapped
 from harness.core.errors import EXIT_OK, one_line
-from harness.core.visible_text import visible
+from harness.core.visible_text import WIDTH, visible
 from harness.plan.matrix import read_matrix
-from harness.run.run_summary import WIDTH
 from harness.studies.usable_providers import ABSENT, DoctorRow, examine
 
 _NAME_WIDTH = 30

@@ -6,10 +6,10 @@ from typing import get_args
 
 from harness.cli.output import wrapped
 from harness.core.errors import one_line
+from harness.core.visible_text import WIDTH
 from harness.golden.movement import Movement
 from harness.golden.provenance import provenance
 from harness.golden.recording import CrossCheck, RecordingResult
-from harness.run.run_summary import WIDTH
 from harness.studies.ask import ModelNote
 from harness.studies.record_goldens import Recorded
 from harness.studies.verify_goldens import GoldenOutcome, GoldenVerification, Verified

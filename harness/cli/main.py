@@ -3,7 +3,6 @@
 import contextlib
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 
 from harness.cli.lasting_output import lasting_output
@@ -49,7 +48,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _tell(error: BaseException) -> None:
     """Print an exception of our own in two lines; its traceback goes to a file."""
-    from harness.core.own_error import own_error  # numpy, which a command without an error may not need
+    import tempfile  # with archives, random numbers and more, which a command without an error does not need
+
+    from harness.core.own_error import own_error
 
     found = own_error(error)
     where = ""

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from harness.core.visible_text import visible
+from harness.core.visible_text import WIDTH, visible
 from harness.report.inert import inert_json
-from harness.run.run_summary import WIDTH
 
 DAY_S = 86400.0
 MIB = 1 << 20

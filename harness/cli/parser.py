@@ -8,9 +8,8 @@ from harness import __version__
 from harness.cli.command_type import Aim, RegisteredCommand, run_parsed
 from harness.cli.commands import OWN_COMMANDS, foreign_command, foreign_names, own_command, own_commands
 from harness.core.errors import UsageError, one_line
-from harness.core.visible_text import visible
+from harness.core.visible_text import WIDTH, visible
 
-_WIDTH = 80
 _AIMS: dict[Aim, str] = {
     "begin": "To begin:",
     "cause": "Find the cause:",
@@ -66,7 +65,7 @@ class _Root(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Return the page: with a summary, the commands with which to begin; by name, all others."""
-        lines = [self.format_usage(), *textwrap.wrap(self.description or "", _WIDTH), ""]
+        lines = [self.format_usage(), *textwrap.wrap(self.description or "", WIDTH), ""]
         width = max((len(one.name) for one in self.commands if one.aim == "begin"), default=0)
         for aim, title in _AIMS.items():
             group = [one for one in self.commands if one.aim == aim]
@@ -81,7 +80,7 @@ class _Root(argparse.ArgumentParser):
 def _names(title: str, commands: Iterable[RegisteredCommand]) -> list[str]:
     indent = max(map(len, _AIMS.values())) + 1
     names = ", ".join(one.name for one in commands)
-    return textwrap.wrap(names, _WIDTH, initial_indent=f"{title:<{indent}}", subsequent_indent=" " * indent)
+    return textwrap.wrap(names, WIDTH, initial_indent=f"{title:<{indent}}", subsequent_indent=" " * indent)
 
 
 def _parser(commands: Sequence[RegisteredCommand], broken: Sequence[str] = ()) -> argparse.ArgumentParser:

@@ -14,7 +14,6 @@ from harness.engine.prepare import RunnablePlan, make_plan
 from harness.plan.auto_shard import COUNTERS, Counter, auto_shard
 from harness.plan.matrix import read_matrix
 from harness.plan.shard import parse_shard
-from harness.report.read import read_run
 
 AUTO = "auto"
 """The share given by environment variables."""
@@ -55,13 +54,12 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         """
         if self.shard is None and self.durations is not None:
             raise UsageError.at("--durations", "has no effect without --shard", "add --shard I/N")
-        records = () if self.durations is None else read_run(self.durations).records
         return make_plan(
             read_matrix(matrix),
             targets=self.target,
             models=self.model,
             shard="" if self.shard is None else self._share(self.shard),
-            durations_ms={record.cell: record.took_ms for record in records},
+            durations_ms={} if self.durations is None else _durations_ms(self.durations),
             baselines=self.baseline,
         )
 
@@ -80,6 +78,12 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         counted = text == AUTO
         share = auto_shard(os.environ, (*COUNTERS, *_counters())) if counted else parse_shard(text)
         return "/".join(map(str, share))
+
+
+def _durations_ms(run: Path) -> dict[str, float]:
+    from harness.report.read import read_run  # all that judges a record; few commands need it
+
+    return {record.cell: record.took_ms for record in read_run(run).records}
 
 
 def _counters() -> Iterator[Counter]:

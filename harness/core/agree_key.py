@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 
-from harness.core.agreement_kinds import KINDS
+from harness.core.agreement import TASK_NAMES
 from harness.core.errors import Problem, valid_names
 from harness.core.structure import FilePlace, shown
 
@@ -13,7 +13,7 @@ FIRST_OUTPUT = ""
 NO_TASK = "none"
 """Task that excludes an output which would have a task by default."""
 
-TASKS = (*KINDS, "boxes", NO_TASK)
+TASKS = (*TASK_NAMES, NO_TASK)
 _WITH_INTEGER = {"argmax": r"-?\d{1,2}", "ctc": r"\d{1,9}"}
 _WITH_NUMBER = frozenset({"threshold", "boxes"})
 _NUMBER = re.compile(r"-?\d{1,9}(\.\d{1,9})?([eE]-?\d{1,2})?")

@@ -39,21 +39,22 @@ class Agreement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.of - self.same - self.tied
 
 
-_NAMES = {
+TASK_NAMES = {
     "top1": "top-1",
     "top5": "top-5",
     "argmax": "argmax",
     "threshold": "threshold",
-    "boxes": "boxes",
     "ctc": "decoded text",
     "ids": "sequences",
+    "boxes": "boxes",
 }
+"""Task of the harness -> its name in words; ``harness.core.agreement_kinds`` counts the answers of each."""
 
 
 def task_name(kind: str) -> str:
     """Return a task in words: ``top-1``, ``argmax along axis 1``, ``threshold 0.3``; a function as it is."""
     stem, _, number = kind.partition(":")
-    name = _NAMES.get(stem)
+    name = TASK_NAMES.get(stem)
     if name is None:
         return kind
     if not number:

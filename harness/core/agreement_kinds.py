@@ -152,7 +152,7 @@ KINDS: dict[str, Callable[[Scores, float | None], Counted]] = {
     "ctc": count_ctc,
     "ids": count_ids,
 }
-"""Task -> its function, for tasks of one output; ``boxes`` needs several."""
+"""Task of ``harness.core.agreement`` -> its function, for tasks of one output; ``boxes`` needs several."""
 
 
 def count_answers(kind: str, scores: Scores, *, detections: tuple[Images, Images] | None = None) -> Counted:

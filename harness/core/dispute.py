@@ -15,7 +15,7 @@ from harness.core.adjudicate import UNCERTAINTY_FACTOR, failed_only
 from harness.core.compare import OutputComparison
 from harness.core.judgement import OutputJudgement
 from harness.core.output_metrics import LOST, OutputMetrics
-from harness.core.reference_answer import EXPECTED, REFERENCE, Adjudication, Reference
+from harness.core.reference_answer import AS_USED, EXPECTED, REFERENCE, Adjudication, Reference
 from harness.core.verdict import Verdict
 
 _MUCH_WORSE = 4.0
@@ -91,8 +91,13 @@ def check_golden(
     alone: list[str] = []
     for reference in references:
         golden = {row.name: row for row in reference.golden}
-        if reference.in_float64 or not failed or not failed.keys() <= golden.keys():
-            continue  # float64 was considered above, or it has no answer for these outputs
+        if (
+            reference.in_float64
+            or reference.name == AS_USED
+            or not failed
+            or not failed.keys() <= golden.keys()
+        ):
+            continue  # these are considered elsewhere, or it has no answer for these outputs
         right = [not golden[name].mismatched for name in failed]
         same = _agrees_with_ep(reference, failed)
         difference = wording.first_difference(golden[name] for name in failed)

@@ -19,7 +19,7 @@ from harness.core.judgement import (
     right_output,
     wrong,
 )
-from harness.core.noise import DEFAULT_LIMITS, DOCUMENTED_LIMITS, NoiseLimits, beyond, rms_limit
+from harness.core.noise_limits import DEFAULT_LIMITS, DOCUMENTED_LIMITS, NoiseLimits, beyond, rms_limit
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.tolerance import FLOORS, default_tolerance

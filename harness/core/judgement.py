@@ -5,7 +5,7 @@ import math
 import msgspec
 
 from harness.core import wording
-from harness.core.noise import rms_limit
+from harness.core.noise_limits import rms_limit
 from harness.core.output_metrics import Frontier, Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, default_tolerance

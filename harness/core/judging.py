@@ -11,7 +11,7 @@ from harness.core.judge_output import judge_row, judge_rows, worst
 from harness.core.judgement import OutputJudgement, is_rounded
 from harness.core.output_metrics import LOST, OutputMetrics
 from harness.core.policy import Policy
-from harness.core.reference_answer import EXPECTED, Reference, ReferenceCheck, ReferenceDistance
+from harness.core.reference_answer import AS_USED, EXPECTED, Reference, ReferenceCheck, ReferenceDistance
 from harness.core.verdict import WRONG_NUMBERS, Verdict
 
 WRONG_VALUES = frozenset(
@@ -110,6 +110,23 @@ def policy_at(facts: Facts, policy: Policy) -> Policy:
 def by_expected_data(judging: Judging) -> dict[str, AgainstReference]:
     """Compare golden and EP with the expected data, under the policy; by output."""
     return _against(judging, lambda one: one.name == EXPECTED)
+
+
+def is_as_used(judging: Judging) -> bool:
+    """Return whether the CPU EP alone, as applications use it, is as wrong in each output that fails.
+
+    It is if it gives the EP's answer, or if its own is further from the golden.
+    """
+    used = _against(judging, lambda one: one.name == AS_USED)
+    failed = [one.row for one in judging.outputs if one.fault is not None]
+    return all(row.name in used and _is_no_better(used[row.name], row) for row in failed)
+
+
+def _is_no_better(used: AgainstReference, row: OutputMetrics) -> bool:
+    if used.ep.fault is None:
+        return True
+    alone, with_ep = used.golden.row.relative_error, row.relative_error
+    return used.golden.fault is not None and with_ep is not None and (alone or 0.0) >= with_ep
 
 
 def _against(judging: Judging, of: Callable[[Reference], bool]) -> dict[str, AgainstReference]:

@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.noise import DEFAULT_LIMITS, NoiseLimits
+from harness.core.noise_limits import DEFAULT_LIMITS, NoiseLimits
 from harness.core.tolerance import EXACT, FLOORS, UNIT_ROUNDOFF, Tolerance, default_tolerance
 
 DEFAULT_STEPS = 1.0

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from harness.core.judge_output import FAR_FROM_CPU
 from harness.core.metrics import widen
-from harness.core.noise import rms_limit
+from harness.core.noise_limits import rms_limit
 from harness.core.policy import Policy
 from harness.core.value import Array, Floats, Tensor
 

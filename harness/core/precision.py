@@ -56,6 +56,12 @@ IN_MODEL: dict[str, str] = {name: conversion.computes for name, conversion in CO
 COMPUTE_HEAVY = operators_with(lambda row: row.shows_precision)
 """Operators that sum many products: the precision of the arithmetic shows in their results."""
 
+BYTE_PRODUCTS = operators_with(lambda row: row.byte_products)
+"""Operators that add products of 8-bit integers, which saturate in the CPU EP on some processors."""
+
+INTEGER_KERNELS = BYTE_PRODUCTS | {"DequantizeLinear"}
+"""The same, and the operator of every model whose quantized operators the CPU EP fuses into them."""
+
 PRECISION_CASTS = operators_with(lambda row: row.added_by_conversion)
 """Operators that a conversion to another precision adds around those that compute."""
 

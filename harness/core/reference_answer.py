@@ -12,6 +12,12 @@ EXPECTED = "the expected data"
 REFERENCE = "onnx.reference"
 """``Reference.name`` of ONNX's own implementation."""
 
+AS_USED = "the CPU EP as applications use it"
+"""``Reference.name`` of the CPU EP of the target's runtime, in a session with its integer kernels.
+
+Unlike goldens. It disputes none, but shows where a wrong answer is that of the nodes left to the CPU EP.
+"""
+
 
 class Adjudication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Which of golden and EP is nearer to a more precise answer, for one output.

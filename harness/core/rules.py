@@ -13,9 +13,11 @@ from harness.core.fixed_sizes import fixed_words
 from harness.core.generation_figures import disagreeing, stages_on_cpu, where
 from harness.core.judge_output import wrong_for_other_inputs
 from harness.core.judgement import OutputJudgement
-from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, judging_of
+from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, is_as_used, judging_of
 from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
 from harness.core.placement_verdict import verdict_by_placement
+from harness.core.precision import INTEGER_KERNELS
+from harness.core.reference_answer import AS_USED
 from harness.core.scenario import Observations
 from harness.core.variant_use import ANSWER_WORDS
 from harness.core.verdict import Phase, Verdict
@@ -247,14 +249,23 @@ def undefined_input(judging: Judging) -> Ruling | None:
 
 
 def not_by_the_ep(judging: Judging) -> Ruling | None:
-    """Without a node on the EP, a wrong or varying answer is that of the runtime's own CPU EP."""
+    """A wrong or varying answer is that of the runtime's own CPU EP.
+
+    No node ran on the EP. Or the CPU EP alone, as applications use it, is as wrong, and an operator with
+    integer kernels was left to it.
+    """
     facts = judging.facts
     fault = judging.fault or judging.fault_again
-    if facts.placement is None or facts.placement.ep_nodes or facts.is_cpu or fault is None:
+    if facts.placement is None or facts.placement.is_unknown or facts.is_cpu or fault is None:
         return None
-    if facts.placement.is_unknown:
+    if not facts.placement.ep_nodes:
+        told = "no node ran on the EP, so the EP is not to blame"
+        return Ruling(Verdict.REFERENCE_DISPUTED, f"{told}: {fault[1]}")
+    left = sorted(INTEGER_KERNELS & facts.placement.cpu_ops.keys())
+    if not left or not judging.failed or not is_as_used(judging):
         return None
-    return Ruling(Verdict.REFERENCE_DISPUTED, f"no node ran on the EP, so the EP is not to blame: {fault[1]}")
+    told = f"{AS_USED} is as wrong alone, and {', '.join(left)} was left to it"
+    return Ruling(Verdict.REFERENCE_DISPUTED, f"{told}, so the EP is not to blame: {fault[1]}")
 
 
 def wrong_values(judging: Judging) -> Ruling | None:
@@ -269,7 +280,16 @@ def wrong_values(judging: Judging) -> Ruling | None:
         return Ruling(verdict, f"{judging.resolution.reason}; the golden is disputed: {judging.dispute}")
     if judging.golden_check.disputed:
         return Ruling(Verdict.REFERENCE_DISPUTED, judging.dispute)
-    return Ruling(verdict, "; ".join(filter(None, (why, judging.golden_check.note))))
+    return Ruling(
+        verdict, "; ".join(filter(None, (why, judging.golden_check.note, _saturated(judging.facts))))
+    )
+
+
+def _saturated(facts: Facts) -> str:
+    """Return what the CPU EP itself may do about wrong sums of 8-bit products; empty for any other EP."""
+    if not facts.is_cpu or facts.placement is None or not INTEGER_KERNELS & facts.placement.ep_ops.keys():
+        return ""
+    return "sums of 8-bit products may saturate, which session.x64quantprecision = 1 avoids"
 
 
 def nondeterministic(judging: Judging) -> Ruling | None:

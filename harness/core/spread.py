@@ -13,7 +13,8 @@ import numpy as np
 
 from harness.core.alike import usual
 from harness.core.metrics import widen
-from harness.core.noise import DEFAULT_LIMITS, noise_of, rms_limit
+from harness.core.noise import noise_of
+from harness.core.noise_limits import DEFAULT_LIMITS, rms_limit
 from harness.core.noise_moves import Moves, moved_of
 from harness.core.rounding_loss import lost_of
 from harness.core.tolerance import UNIT_ROUNDOFF

@@ -14,7 +14,7 @@ TRACE_FOLDER, TRACE_FILE = "trace", "trace.jsonl"
 
 BAND = 3.0
 """Multiples of a model's own rounding noise within which an error counts as rounding: the upper edge of the
-band of noise. It is the limit of ``harness.core.noise.NoiseLimits.rms``."""
+band of noise. It is the limit of ``harness.core.noise_limits.NoiseLimits.rms``."""
 
 TraceFinding = Literal["made", "everywhere", "range", "amplified", "together", "none", "unknown"]
 

@@ -6,6 +6,9 @@ characters, and invisible characters that reorder or hide text.
 
 import re
 
+WIDTH = 80
+"""Columns of a page of text."""
+
 _ANSI = re.compile(
     r"""\x1b(?:
         \[[0-?]*[ -/]*[@-~]                # CSI: colours, cursor movements

@@ -17,14 +17,13 @@ from harness.core.value import Tensor
 from harness.corpus.cache import cache_root, fill_once, remove_entry
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet, hash_data_set
+from harness.corpus.derived_facts import derived_facts
 from harness.corpus.derived_models import MODEL_FILE
 from harness.corpus.model_errors import ModelError, blame
-from harness.corpus.model_facts import model_facts
-from harness.corpus.model_file import parse_model
 from harness.corpus.runtime_version import onnxruntime_version
 from harness.corpus.scenario_case import Inapplicable
 
-_FORMAT = 3
+_FORMAT = 4
 """Increase it when converters are used in another way."""
 
 _ROUNDED, _DIGESTS = "rounded.onnx", "sha256.json"
@@ -81,22 +80,31 @@ def rounded_case(case: Case) -> Case:
 def _is_intact(entry: Path) -> bool:
     """Return whether the files of a converted model are undamaged; a power loss may leave zeros."""
     try:
-        digests = json.loads((entry / _DIGESTS).read_bytes())
+        digests = _digests(entry)
         return MODEL_FILE in digests and all(
-            hashlib.sha256((entry / name).read_bytes()).hexdigest() == digest
-            for name, digest in digests.items()
+            _digest_of(entry / name) == digest for name, digest in digests.items()
         )
     except (OSError, ValueError, TypeError, AttributeError):
         return False
 
 
+def _digests(entry: Path) -> dict[str, str]:
+    found: dict[str, str] = json.loads((entry / _DIGESTS).read_bytes())
+    return found
+
+
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def _with_model(case: Case, path: Path) -> Case:
     with blame(path):
-        content = path.read_bytes()
+        content_digest = _digests(path.parent)[path.name]
         # A conversion keeps the outputs and their task; its own nodes may hide the operators that compute
         # them.
-        facts = msgspec.structs.replace(model_facts(parse_model(content)), heads=case.facts.heads)
-    digest = hashlib.sha256(b"precision " + content)
+        facts = msgspec.structs.replace(derived_facts(path, content_digest), heads=case.facts.heads)
+    digest = hashlib.sha256(f"precision {content_digest}".encode())
     data_sets = tuple(DataSet(name=one.name, inputs=one.inputs) for one in case.data_sets)
     for data_set in data_sets:
         hash_data_set(digest, data_set)

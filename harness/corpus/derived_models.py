@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from harness.corpus.case import Case
 from harness.corpus.model_errors import blame
 from harness.corpus.model_file import load_model
 from harness.corpus.ort_format.onnx_copy import COPIES_FOLDER
+from harness.corpus.weights_in_place import WEIGHTS_FILE
 
 if TYPE_CHECKING:
     import onnx
@@ -40,12 +42,17 @@ _PRUNED = (
 
 
 def derive(
-    case: Case, kind: str, name: str, make: "Callable[[onnx.ModelProto], Mapping[str, bytes]]"
+    case: Case,
+    kind: str,
+    name: str,
+    make: "Callable[[onnx.ModelProto], Mapping[str, bytes]]",
+    *,
+    with_file: bool = False,
 ) -> Path:
     """Return the folder of the cache with the files derived from a case's model; they are made once.
 
     The name of the folder derives from everything that its content depends on. ``make`` returns the content
-    of each file by its name.
+    of each file by its name. On request a copy of the model's file is among them, as ``WEIGHTS_FILE``.
 
     Raises:
         ModelError: The model is broken or missing.
@@ -57,6 +64,8 @@ def derive(
             files = make(load_model(case.model_path))
         for file, content in files.items():
             (folder / file).write_bytes(content)
+        if with_file:
+            shutil.copyfile(case.model_path, folder / WEIGHTS_FILE)
 
     return fill_intact(cache_root() / kind / name, build)
 

@@ -12,11 +12,12 @@ from harness.corpus.origins import ChosenFrom, Origins
 from harness.corpus.port import ValueType
 from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.undefined import hidden_from
+from harness.corpus.weights_in_place import LARGE, WEIGHTS_FILE, without_own_weights
 
 if TYPE_CHECKING:
     import onnx
 
-_FORMAT = 2
+_FORMAT = 3
 """Increase it when the written model changes although its source does not."""
 
 _LARGEST = 512 << 20
@@ -61,15 +62,21 @@ def revealed_case(case: Case, names: tuple[str, ...]) -> Case | Inapplicable:
         if case.model_path.stat().st_size > _LARGEST:
             return Inapplicable(f"the model takes more than {_LARGEST >> 20} MiB")
 
+        stays = case.model_path.stat().st_size > LARGE
+
     def make(model: "onnx.ModelProto") -> dict[str, bytes]:
+        if stays:
+            model = without_own_weights(model, case.model_path)
         for name in names:
             model.graph.output.add().name = name  # onnxruntime infers its type
         return {MODEL_FILE: model.SerializeToString()}
 
     digest = digest_of("revealed", _FORMAT, case.digest, names)
+    home = derive(case, "revealed", digest, make, with_file=stays)
     return msgspec.structs.replace(
         case,
-        model_path=derive(case, "revealed", digest, make) / MODEL_FILE,
+        model_path=home / MODEL_FILE,
+        external=(home / WEIGHTS_FILE,) if stays else (),
         outputs=(*case.outputs, *names),
         output_types=(*case.output_types, *(ValueType(kind="tensor") for _ in names)),
         data_sets=tuple(DataSet(name=one.name, inputs=one.inputs) for one in case.data_sets),

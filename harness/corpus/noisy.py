@@ -12,17 +12,19 @@ import msgspec
 import numpy as np
 
 from harness.core.spread import PROBES
-from harness.core.value import NamedValues, Tensor, Value, tensor
+from harness.core.value import DTYPES, NamedValues, Tensor, Value, tensor
 from harness.corpus.cache import cache_root, fill_intact
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived_models import MODEL_FILE, digest_of
+from harness.corpus.element_types import ELEMENT_TYPES, is_floating
 from harness.corpus.model_errors import blame
 from harness.corpus.model_file import load_model
 from harness.corpus.noise import AMPLITUDE
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.port import Port, ValueType
 from harness.corpus.scenario_case import Inapplicable
+from harness.corpus.weights_in_place import LARGE, WEIGHTS_FILE, without_own_weights
 
 if TYPE_CHECKING:
     import onnx
@@ -51,8 +53,15 @@ _COARSE = (1.0, 1.0)
 Many elements lie within the noise near the edge of a Relu; amplified noise would push them across.
 """
 
-_SMALL = 1 << 20
-"""Largest size in bytes of a model with noise that stays in the cache."""
+_SMALL = LARGE
+"""Largest size in bytes of a model whose form with noise stays in the cache, and has its own weights.
+
+The weights of a larger one stay in a copy of its file, so that this process does not hold them.
+"""
+
+
+_FIRST = 256
+"""Elements of a weight that show whether it may be coarse."""
 
 _AMPLITUDES = "amplitudes.json"
 
@@ -106,7 +115,10 @@ def noisy_case(case: Case, noise_at: str) -> Case | Inapplicable:
     return msgspec.structs.replace(
         case,
         model_path=entry / MODEL_FILE,
-        external=tuple(entry / file.relative_to(home) for file in case.external),
+        external=(
+            *(entry / file.relative_to(home) for file in case.external),
+            *([entry / WEIGHTS_FILE] if (entry / WEIGHTS_FILE).exists() else []),
+        ),
         ports=(*case.ports, Port(name=AMPLITUDE, type=number)),
         data_sets=tuple(
             DataSet(
@@ -125,11 +137,18 @@ def noisy_entry(case: Case, noise_at: str) -> Path:
     return cache_root() / "noise" / f"{case.digest}-{noise_at}-v{NOISE_FORMAT}"
 
 
+def _stays(case: Case) -> bool:
+    """Return whether the weights of a model stay in a copy of its file."""
+    with contextlib.suppress(OSError):
+        return case.source is None and not case.external and case.model_path.stat().st_size > _SMALL
+    return False
+
+
 def discard_noisy(case: Case, noise_at: str) -> None:
     """Remove a model with noise that is no longer needed, unless it is small."""
     entry = noisy_entry(case, noise_at)
     with contextlib.suppress(OSError):
-        if (entry / MODEL_FILE).stat().st_size > _SMALL:
+        if (entry / MODEL_FILE).stat().st_size > _SMALL or (entry / WEIGHTS_FILE).exists():
             shutil.rmtree(entry, ignore_errors=True)
 
 
@@ -182,9 +201,15 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
     precision, allowed = split_allowed(noise_at)
     inputs = case.data_sets[0].inputs
     sizes = {tuple(_shape_of(value) for _, value in data_set.inputs) for data_set in case.data_sets}
+
+    def read() -> "onnx.ModelProto":
+        model = load_model(case.model_path)
+        return without_own_weights(model, case.model_path, _may_be_coarse) if stays else model
+
+    stays = _stays(case)
     try:
         model, written = noisy_model(
-            lambda: load_model(case.model_path),
+            read,
             inputs,
             precision,
             allowed=allowed,
@@ -197,11 +222,28 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
     (folder / MODEL_FILE).write_bytes(model.SerializeToString())
     for file in case.external:
         _link(file, folder / file.relative_to(case.model_path.parent))
+    if stays:
+        # By the system, outside of this process's memory. A link would change the state of the user's file.
+        shutil.copyfile(case.model_path, folder / WEIGHTS_FILE)
     if not written.sites:  # every operator is exact: one run without noise shows it
         return ()
     if written.jumps:
         return JUMPING
     return SMOOTH if precision == "float32" and not (allowed or written.coarse) else _COARSE
+
+
+def _may_be_coarse(weight: "onnx.TensorProto") -> bool:
+    """Return whether the first elements of a weight are coarse: whether all are decides about its noise."""
+    import onnx
+
+    from harness.corpus.noise.tensors import is_coarse
+
+    dtype = ELEMENT_TYPES.get(weight.data_type, "")
+    if not is_floating(dtype) or dtype not in DTYPES:
+        return True
+    start = weight.raw_data[: _FIRST * DTYPES[dtype].itemsize]
+    shape = [len(start) // DTYPES[dtype].itemsize]
+    return is_coarse(onnx.TensorProto(data_type=weight.data_type, dims=shape, raw_data=start))
 
 
 def _shape_of(value: Value) -> tuple[int, ...]:

@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Literal
 
-import ml_dtypes
 import msgspec
-import numpy as np
 
 from harness.core.errors import Problem, UsageError, one_line
 from harness.core.policy import Policy
@@ -245,10 +243,11 @@ def versions() -> str:
         UsageError: onnx is not installed.
     """
     try:
-        onnx_version = importlib.metadata.version("onnx")
+        return "-".join(
+            f"{name}{importlib.metadata.version(name)}" for name in ("onnx", "numpy", "ml_dtypes")
+        )
     except importlib.metadata.PackageNotFoundError as error:
         raise UsageError(NO_ONNX) from error
-    return f"onnx{onnx_version}-numpy{np.__version__}-ml_dtypes{ml_dtypes.__version__}"
 
 
 @functools.cache

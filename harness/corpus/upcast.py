@@ -15,11 +15,10 @@ import numpy as np
 from harness.core.value import Sequence, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
+from harness.corpus.derived_facts import derived_facts
 from harness.corpus.derived_models import MODEL_FILE, derive, digest_of
 from harness.corpus.element_types import NARROWER
 from harness.corpus.model_errors import ModelError, blame
-from harness.corpus.model_facts import model_facts
-from harness.corpus.model_file import load_model
 from harness.corpus.port import Port, ValueType
 from harness.corpus.scenario_case import Inapplicable
 
@@ -41,12 +40,12 @@ FLOAT64_BYTES = 2 << 30
 
 
 def composed_case(case: Case) -> Case | Inapplicable:
-    """Return the case unchanged, if it can be computed in float64 node by node.
+    """Return the case unchanged, if it can be computed in float64 node by node; integers stay integers.
 
     Returns:
-        Return ``Inapplicable`` if it has no narrower floats, or if its weights alone exceed the bound.
+        Return ``Inapplicable`` if its only floats are float64, or if its weights alone exceed the bound.
     """
-    if not case.facts.float_types & NARROWER:
+    if case.facts.float_types and not case.facts.float_types & NARROWER:
         return Inapplicable(_NOT_NARROWER)
     size = case.model_path.stat().st_size + sum(file.stat().st_size for file in case.external)
     if 2 * size > FLOAT64_BYTES:
@@ -90,7 +89,7 @@ def float64_case(case: Case) -> Case | Inapplicable:
     with contextlib.suppress(OSError):  # a cache of another owner
         os.utime(path.parent)
     with blame(path):
-        facts = model_facts(load_model(path))
+        facts = derived_facts(path, digest)
     return msgspec.structs.replace(
         case,
         model_path=path,

@@ -15,19 +15,22 @@ from harness.plan.plan import Plan
 class Environments:
     """Keeps the first environment of each target, and of each of its places."""
 
-    def __init__(self, plan: Plan, announce: Callable[[Event], None]) -> None:
+    def __init__(
+        self, plan: Plan, announce: Callable[[Event], None], of: dict[str, dict[str, Mapping[str, Any]]]
+    ) -> None:
         self._plan = plan
         self._announce = announce
-        self._of: dict[tuple[str, str], Mapping[str, Any]] = {}
+        self._of = of
+        """Target -> place -> its environment."""
         self._told: set[tuple[str, str]] = set()
 
     def note(self, target: str, place: str, fingerprint: Mapping[str, Any]) -> None:
         """Keep the environment of a target at a place; the place is empty for a target without places."""
-        self._of.setdefault((target, place), fingerprint)
+        self._of.setdefault(target, {}).setdefault(place, fingerprint)
 
     def exit_verdicts(self, target: str, place: str) -> tuple[Verdict, ...]:
         """Return the verdicts that the matrix expects for the ends of a target's processes."""
-        return self._plan.exit_verdicts(target, self._of.get((target, place), {}))
+        return self._plan.exit_verdicts(target, self._of.get(target, {}).get(place, {}))
 
     def expectation(
         self, cell: Cell, place: str, outputs: Sequence[OutputMetrics], placement: Placement | None
@@ -38,7 +41,7 @@ class Environments:
 
         A condition about something that is unknown there does not hold; each is reported once for a target.
         """
-        environment = self._of.get((cell.target, place))
+        environment = self._of.get(cell.target, {}).get(place)
         found, conditions = self._plan.expectation_at(cell, environment or {}, outputs, placement)
         for condition in conditions if environment else ():
             if (cell.target, condition) not in self._told:

@@ -75,7 +75,7 @@ class CellPipeline:
         self.repeated = Counter[str]()
         """How often cells and questions were repeated with files that the cache lost and that were made
         again."""
-        self.environments = Environments(next_step.plan, announce)
+        self.environments = Environments(next_step.plan, announce, next_step.fingerprints)
         self.questions = OpenQuestions(next_step.cases, next_step.references, self._put_question)
         """Questions to the CPU provider."""
         self.functions = FunctionStep(next_step, post, announce)

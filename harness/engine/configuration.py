@@ -8,7 +8,7 @@ from harness.catalog.catalog import find_provider
 from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER
 from harness.engine.task import HOME
-from harness.golden.provenance import SESSION
+from harness.golden.provenance import SESSION, WHERE_POSSIBLE
 from harness.plan.places import Place
 from harness.plan.target import Runtime, Target
 
@@ -26,6 +26,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
         providers: The chain, preferred first.
         plugin: Package or path of a plugin library; None for a provider of the build.
         session: Session configuration entries.
+        where_possible: Further ones, which a session that cannot be created with them does without.
         memory_limit_mb: Cap on the address space in MiB; None for none.
     """
 
@@ -36,6 +37,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
     device: tuple[tuple[str, str], ...] = ()
     options: tuple[tuple[str, str], ...] = ()
     session: tuple[tuple[str, str], ...] = ()
+    where_possible: tuple[tuple[str, str], ...] = ()
     memory_limit_mb: int | None = None
 
     @property
@@ -53,6 +55,7 @@ class Configuration(msgspec.Struct, frozen=True, kw_only=True):
             "binding_device": self._binding_device(),
             "options": dict(self.options),
             "session": dict(self.session),
+            **({"session_where_possible": dict(self.where_possible)} if self.where_possible else {}),
             "memory_limit_mb": self.memory_limit_mb,
         }
 
@@ -100,4 +103,8 @@ def configured_at(place: Place, config: Configuration) -> Configuration:
 
 def cpu_configuration(runtime: Runtime) -> Configuration:
     """Return the configuration of a runtime's CPU provider, for goldens and references."""
-    return Configuration(runtime=runtime, session=tuple(sorted(SESSION.items())))
+    return Configuration(
+        runtime=runtime,
+        session=tuple(sorted(SESSION.items())),
+        where_possible=tuple(sorted(WHERE_POSSIBLE.items())),
+    )

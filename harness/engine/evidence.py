@@ -1,6 +1,7 @@
 """The input of a cell's measurement: the answers of others, and the rule of the matrix."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 import msgspec
 
@@ -114,11 +115,18 @@ class CellRule(msgspec.Struct, frozen=True, kw_only=True):
     generation: GenerationSupport | None = None
 
 
-def rule_of(plan: Plan, cell: Cell, case: Case, chosen: str = "") -> CellRule:
+def rule_of(
+    plan: Plan,
+    cell: Cell,
+    case: Case,
+    chosen: str = "",
+    fingerprints: Collection[Mapping[str, Any]] = (),
+) -> CellRule:
     """Return the rule of one cell: the matrix's entry, else the default of the computing precision.
 
     The rule of a frozen case is frozen with it: neither the matrix nor a provider's documents change it.
-    ``chosen`` is the variant that ran, for a component of a package.
+    ``chosen`` is the variant that ran, for a component of a package; ``fingerprints`` are those of the places
+    of its target.
     """
     further = further_of_cell(plan, cell, case)
     if case.frozen is not None:
@@ -138,7 +146,7 @@ def rule_of(plan: Plan, cell: Cell, case: Case, chosen: str = "") -> CellRule:
         own_precision=own if own != precision else "",
         finest=finest if finest != precision else "",
     )
-    delivers = tuple(one for one in target.delivers(cell) if policy.is_coarser(one))
+    delivers = tuple(one for one in target.delivers(cell, fingerprints) if policy.is_coarser(one))
     wider = (*_coarser(policy, delivers), *_documented(policy, target, cell, case))
     if wider:
         policy = msgspec.structs.replace(policy, remedy=target.remedy(cell, own))

@@ -16,6 +16,13 @@ _Model = tuple[str, str]
 """Suite and model."""
 
 
+class _Known(msgspec.Struct, frozen=True):
+    """A model as it was read, without its data, and when its files were written."""
+
+    case: Case
+    written: tuple[tuple[int, int], ...]
+
+
 class FilesInUse:
     """Remembers the files of each model, and checks them again before its results count.
 
@@ -26,7 +33,7 @@ class FilesInUse:
     def __init__(self, load: Callable[[str, str], Case], is_cached: Callable[[str], bool]) -> None:
         self._load = load
         self._is_cached = is_cached
-        self._known: LruCache[_Model, Case] = LruCache(_MOST)
+        self._known: LruCache[_Model, _Known] = LruCache(_MOST)
         self._changed: dict[_Model, ChangedFileError] = {}
 
     def load(self, suite: str, model: str) -> Case:
@@ -49,8 +56,8 @@ class FilesInUse:
                 raise
             raise self._note(suite, model, ChangedFileError(error.path)) from error
         if known is None:
-            self._known.put((suite, model), msgspec.structs.replace(case, data_sets=()), 0)
-        elif known.digest != case.digest:
+            self._remember(suite, model, case)
+        elif known.case.digest != case.digest:
             raise self._note(suite, model, ChangedFileError(case.model_path))
         return case
 
@@ -64,21 +71,30 @@ class FilesInUse:
         Files that were rewritten with the same content do not explain a right answer, but may explain one
         that ``fails``: the model may have been read in between. A model of the cache is made again; the error
         then only means that its results have to be repeated.
+
+        A file that only has other rights or one more link was not rewritten: a model with noise links to the
+        external data of its model.
         """
         known = self._known.get((suite, model))
         if known is None or (error := self.changed(suite, model)) is not None:
             return None if known is None else error
-        if model_files_state(known) == known.state:
+        case = known.case
+        if model_files_state(case) == case.state:
             return None
         now = self._loaded(suite, model)
-        if now is None or now.digest != known.digest:
-            return self._note(suite, model, ChangedFileError(known.model_path))
-        if not fails:
+        if now is None or now.digest != case.digest:
+            return self._note(suite, model, ChangedFileError(case.model_path))
+        rewritten = known.written != _written(now)
+        if rewritten and fails and not self._is_cached(suite):
+            return self._note(suite, model, ChangedFileError(case.model_path))
+        if rewritten and not fails:
             return None
-        if self._is_cached(suite):
-            self._known.put((suite, model), msgspec.structs.replace(now, data_sets=()), 0)
-            return MendedError(known.model_path)
-        return self._note(suite, model, ChangedFileError(known.model_path))
+        self._remember(suite, model, now)
+        return MendedError(case.model_path) if rewritten else None
+
+    def _remember(self, suite: str, model: str, case: Case) -> None:
+        known = _Known(msgspec.structs.replace(case, data_sets=()), _written(case))
+        self._known.put((suite, model), known, 0)
 
     def _loaded(self, suite: str, model: str) -> Case | None:
         try:
@@ -89,3 +105,12 @@ class FilesInUse:
     def _note(self, suite: str, model: str, error: ChangedFileError) -> ChangedFileError:
         self._changed[suite, model] = error
         return error
+
+
+def _written(case: Case) -> tuple[tuple[int, int], ...]:
+    """Return size and time of the last writing of each file of a model; nothing if one is missing."""
+    try:
+        states = [os.stat(path) for path in (case.source or case.model_path, *case.external)]  # noqa: PTH116
+    except OSError:
+        return ()
+    return tuple((state.st_size, state.st_mtime_ns) for state in states)

@@ -11,6 +11,7 @@ from harness.core.facts import CPU_PROVIDER
 from harness.core.missing import Need
 from harness.core.noise import PRECISIONS
 from harness.core.own_cpu import lacks
+from harness.core.precision import BYTE_PRODUCTS, INTEGER_KERNELS
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.spread import Spread
 from harness.core.value import NamedValues
@@ -26,11 +27,9 @@ from harness.engine.measure import own_cpu_of
 from harness.engine.references import References
 from harness.engine.task import HOME, Question, QuestionKind
 from harness.golden.golden_answer import Golden
+from harness.golden.provenance import may_saturate
 from harness.golden.trust import doubt_about
 from harness.plan.plan import Plan
-
-_QUANTIZED = "DequantizeLinear"
-"""The operator in every model whose quantized operators the CPU EP fuses."""
 
 Answer = Golden | Spread | str | tuple[str, ...] | Mapping[QuestionKind, Golden] | Mapping[str, str]
 """The answer to a need."""
@@ -94,16 +93,22 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         target = self.plan.target(cell.target)
         if isinstance(answer, Question) or target.provider[0] == CPU_PROVIDER:
             return answer
-        if answer.status != "ok" or _QUANTIZED not in case.facts.operators:
+        if answer.status != "ok" or not _has_any(INTEGER_KERNELS, case):
             return answer
-        scenario = about.scenario if SCENARIOS[about.scenario].other_data else PLAIN
-        question = msgspec.structs.replace(
-            about, runtime=target.runtime, scenario=scenario, kind=QuestionKind.FUSED
-        )
-        fused = self.references.find(question, case)
-        if fused is None:
-            return question
+        fused = self._as_used(about, cell, case)
+        if isinstance(fused, Question):
+            return fused
         return fused if fused.status == "refused" or fused.died else answer
+
+    def _as_used(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
+        """Return the answer of the target's own CPU EP in a session as applications create it."""
+        question = msgspec.structs.replace(
+            about,
+            runtime=self.plan.target(cell.target).runtime,
+            scenario=about.scenario if SCENARIOS[about.scenario].other_data else PLAIN,
+            kind=QuestionKind.FUSED,
+        )
+        return self.references.find(question, case) or question
 
     def _own_cpu(self, about: Question, cell: Cell, case: Case) -> Golden | Question:
         """Return the answer of the CPU EP of a target's own runtime; a refusal in the scenario counts."""
@@ -205,10 +210,17 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         ):
             if kind is QuestionKind.FLOAT64 and found[QuestionKind.FLOAT64_EVALUATED].status == "ok":
                 break
+            if kind is QuestionKind.UNOPTIMIZED and may_saturate() and _has_any(BYTE_PRODUCTS, case):
+                continue  # without optimizations there is no way around the saturation
             answer = self.answered(msgspec.structs.replace(own, kind=kind))
             if isinstance(answer, Question):
                 return answer
             found[kind] = answer
+        if target.provider[0] != CPU_PROVIDER and _has_any(INTEGER_KERNELS, case):
+            used = self._as_used(own, cell, case)
+            if isinstance(used, Question):
+                return used
+            found[QuestionKind.FUSED] = used
         return found
 
     def _doubts(self, about: Question, case: Case, rule: CellRule) -> dict[QuestionKind, str]:
@@ -241,6 +253,11 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         with contextlib.suppress(UsageError):
             self.references.keep(question, case, other)
         return other
+
+
+def _has_any(operators: frozenset[str], case: Case) -> bool:
+    """Return whether a model has one of some operators, in whatever domain."""
+    return not operators.isdisjoint(name.rpartition(".")[2] for name in case.facts.operators)
 
 
 def broken_of(refused: Golden, case: Case) -> str | None:

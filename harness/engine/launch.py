@@ -107,7 +107,7 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
         modes=modes,
         preamble=repr(f"{_launcher_source()}\nmodule.launch_and_report{call!r}\n").encode()
         + b"\n"
-        + _python_agent(opening, PROBE + b"\n" if unknown else b""),
+        + _python_agent(agent_source(), opening, PROBE + b"\n" if unknown else b""),
         listener=listener,
         marker=marker,
         by_ssh=bool(runtime.ssh),
@@ -116,7 +116,8 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
 
 def launch_here(command: Sequence[str], env: Mapping[str, str], folder: Path) -> Started:
     """Start a process of an interpreter on this machine; arguments and errors as ``launch``."""
-    return _started_here((*command, *_ARGUMENTS), env, folder, _python_agent)
+    agent_here = functools.partial(_python_agent, agent_source(here=True))
+    return _started_here((*command, *_ARGUMENTS), env, folder, agent_here)
 
 
 def _started_here(
@@ -155,10 +156,12 @@ def interpreter(runtime: "Runtime") -> tuple[str, ...]:
 
 
 @functools.cache
-def agent_source() -> str:
-    """Return the agent's modules as one source that starts the agent."""
-    sources = sources_in(str(Path(agent.__file__).parent))
-    return f"{sources['harness.agent.importer']}\n\narrive({packed_sources(sources)!r})\n"
+def agent_source(*, here: bool = False) -> str:
+    """Return the agent's modules as one source that starts the agent, on this machine or anywhere."""
+    folder = str(Path(agent.__file__).parent)
+    sources = sources_in(folder)
+    arguments = f"{packed_sources(sources)!r}, {folder if here else ''!r}"
+    return f"{sources['harness.agent.importer']}\n\narrive({arguments})\n"
 
 
 def _launcher_source() -> str:
@@ -180,11 +183,11 @@ def _modes(runtime: "Runtime") -> tuple[str, ...]:
     return (LINE, BINARY) if _is_unknown(runtime) else MODES
 
 
-def _python_agent(opening: str, probe: bytes = b"") -> bytes:
+def _python_agent(source: str, opening: str, probe: bytes = b"") -> bytes:
     """Return the bytes that make a Python an agent: a loader, the source, perhaps a probe, and the hello."""
-    source = agent_source().encode()
-    loader = repr(_LOADER.format(size=len(source))).encode()
-    return b"".join((loader, b"\n", source, probe, opening.encode(), b"\n"))
+    sent = source.encode()
+    loader = repr(_LOADER.format(size=len(sent))).encode()
+    return b"".join((loader, b"\n", sent, probe, opening.encode(), b"\n"))
 
 
 def _remote_command(runtime: "Runtime", port: int) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The next step for an outcome: its facts if they suffice for a verdict, else a question."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -74,6 +75,7 @@ class NextStep(msgspec.Struct, frozen=True):
     Attributes:
         needs: What may be asked at all.
         trials: Cell and draw -> its outcome that waits for an answer.
+        fingerprints: Target -> place -> the environment that the first agent there reported.
     """
 
     plan: Plan
@@ -81,6 +83,7 @@ class NextStep(msgspec.Struct, frozen=True):
     references: References
     needs: frozenset[Need] = frozenset(Need)
     trials: LruCache[tuple[str, int], _Trial] = msgspec.field(default_factory=lambda: LruCache(_WAITING))
+    fingerprints: dict[str, dict[str, Mapping[str, Any]]] = {}
 
     @property
     def _inquiry(self) -> Inquiry:
@@ -105,7 +108,8 @@ class NextStep(msgspec.Struct, frozen=True):
 
     def _trial(self, about: Question, cell: Cell, case: Case, outcome: OpenOutcome) -> _Trial:
         chosen = outcome.scenario.get("chosen", "") if isinstance(outcome, Ran) else ""
-        rule = rule_of(self.plan, cell, case, str(chosen))
+        seen = self.fingerprints.get(cell.target, {}).values()
+        rule = rule_of(self.plan, cell, case, str(chosen), seen)
         if about.scenario == GENERATE:
             rule = msgspec.structs.replace(rule, generation=self.cases.generation(case))
         if isinstance(outcome, Ran):

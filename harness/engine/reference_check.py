@@ -10,7 +10,14 @@ from harness.core.adjudicate import adjudicate, beyond_uncertainty, reference_di
 from harness.core.compare import OutputComparison
 from harness.core.metrics import EXACT_FRONTIER
 from harness.core.output_metrics import OutputMetrics
-from harness.core.reference_answer import EXPECTED, REFERENCE, Adjudication, Reference, ReferenceCheck
+from harness.core.reference_answer import (
+    AS_USED,
+    EXPECTED,
+    REFERENCE,
+    Adjudication,
+    Reference,
+    ReferenceCheck,
+)
 from harness.core.tolerance import ToleranceFor, default_tolerance
 from harness.core.value import DTYPES, STRING, Array, NamedValues, Tensor
 from harness.corpus.case import Case
@@ -155,6 +162,6 @@ def _with_values(
     expected = tuple(data_set.expected for data_set in case.data_sets)
     if any(expected):
         yield None, EXPECTED, expected
-    for kind, name in ({QuestionKind.ANSWER: OWN_CPU} | NAMES).items():
+    for kind, name in ({QuestionKind.ANSWER: OWN_CPU} | NAMES | {QuestionKind.FUSED: AS_USED}).items():
         if kind in answers and any(answers[kind].outputs):
             yield kind, name, answers[kind].outputs

@@ -13,7 +13,7 @@ from harness.engine.events import Finished
 from harness.engine.measurement import Measurement
 from harness.engine.message_budget import MessageBudget
 from harness.engine.outcome import ExpectedResult, Outcome
-from harness.golden.provenance import SESSION
+from harness.golden.provenance import SESSION, WHERE_POSSIBLE
 from harness.plan.target import Runtime
 
 HOME = Runtime()
@@ -132,7 +132,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         if self.kind is QuestionKind.MADE:
             return {"make": self.precision}
         if self.kind is QuestionKind.FUSED:
-            return {"entries": dict.fromkeys(SESSION, "0")}
+            return {"entries": dict.fromkeys((*SESSION, *WHERE_POSSIBLE), "0")}
         return {"evaluate": True} if self.kind is QuestionKind.EVALUATED else {}
 
 

@@ -16,6 +16,15 @@ and int4 weights into ``MatMulNBits``, which rounds the activations to 8 bits. T
 several quantization steps, and other EPs need not do the same.
 """
 
+WHERE_POSSIBLE = {"session.x64quantprecision": "1"}
+"""Further entries, for models whose session can be created with them: constant int8 weights become uint8.
+
+On x86-64 processors without VNNI the CPU EP adds two products of uint8 and int8 in 16 bits, which saturate.
+Of random bytes a MatMulInteger is off by a fifth, and a DynamicQuantizeMatMul by two fifths (onnxruntime
+1.32.0 with AVX2). Then other EPs are right and the CPU EP is wrong. On other processors the entry changes
+nothing. onnxruntime refuses it for models with int8 activations, whose kernels do not saturate.
+"""
+
 FLOAT64_FORMAT = "1"
 """Rises when results in float64 change although nothing else does."""
 
@@ -34,6 +43,7 @@ def provenance() -> dict[str, str]:
         "graph_optimization": "all",
         "intra_op_num_threads": "1",
         **SESSION,
+        **WHERE_POSSIBLE,
     }
 
 
@@ -49,6 +59,12 @@ def composed_provenance() -> dict[str, str]:
     """Return what results in float64, node by node, depend on."""
     versions = evaluator_provenance() | {"onnxruntime": onnxruntime_version()}
     return versions | {"evaluator": "float64", "format": FLOAT64_FORMAT}
+
+
+def may_saturate() -> bool:
+    """Return whether the CPU EP here may saturate sums of products of uint8 and int8; False if it may not."""
+    x86 = platform.machine().lower() in {"x86_64", "amd64", "i386", "i686", "x86"}
+    return x86 and not {"avx_vnni", "avx512_vnni"} & set(cpu_features().split())
 
 
 def cpu_features() -> str:

@@ -202,6 +202,13 @@ class BookRow(_Named, frozen=True, kw_only=True):
         Terms, _fact("The rule that counts the terms of each element of its result.", "its formula")
     ] = ""
     multiplies: Annotated[bool, _fact("It multiplies, and adds up the products.", "its formula")] = False
+    byte_products: Annotated[
+        bool,
+        _fact(
+            "It adds products of 8-bit integers, for which the CPU EP has integer kernels.",
+            "kernels of onnxruntime 1.32.0",
+        ),
+    ] = False
     axes_input: Annotated[int | None, _fact("The input with the axes along which it adds up.", _TEXT)] = None
     flattens_before: Annotated[
         int | None,

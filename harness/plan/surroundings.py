@@ -44,6 +44,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         simulator: Whether a program stands for the accelerator.
         simulated_by: The name of this program, if known; empty without one.
         device: The name of the first device that matches; else its vendor and type.
+        device_types: The types of the devices that match, in upper case.
         accelerated: Whether a device other than the processor computes, with no program in its place.
     """
 
@@ -57,6 +58,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     simulator: bool | None = None
     simulated_by: str = ""
     device: str = ""
+    device_types: frozenset[str] = frozenset()
     accelerated: bool = False
 
 
@@ -75,7 +77,7 @@ def surroundings_of(
     features = processor.get("features")
     simulated_by = _simulated_by(chain, devices, facts, str(processor.get("model", "")))
     own_processor = [str(processor.get("model", ""))] if chain[0] == CPU_PROVIDER else []
-    types = {each.get("type", "").upper() for each in facts}
+    types = frozenset(each.get("type", "").upper() for each in facts)
     return Surroundings(
         onnxruntime=str(fingerprint.get("onnxruntime", "")),
         ep_version=_ep_version(fingerprint, devices),
@@ -87,6 +89,7 @@ def surroundings_of(
         simulator=None if simulated_by is None else bool(simulated_by),
         simulated_by=simulated_by or "",
         device=_name(facts[0], str(processor.get("model", ""))) if facts else " ".join(own_processor),
+        device_types=types,
         accelerated=bool(types) and types != {"CPU"} and not simulated_by and not own_processor,
     )
 

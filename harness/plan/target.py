@@ -1,7 +1,7 @@
 """A target: a place where sessions are made."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -25,6 +25,7 @@ from harness.plan.known_provider import (
 )
 from harness.plan.places import Places, places_from
 from harness.plan.selector import TRUE_FALSE, SelectorValue, one_or_more, text
+from harness.plan.surroundings import surroundings_of
 
 LIBRARY_SUFFIXES = (".so", ".dll", ".dylib")
 """Suffixes that distinguish a library's file name from a package's name."""
@@ -105,12 +106,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     device_lock: str | None = None
     renew_after: RenewAfter = RenewAfter()
 
-    def delivers(self, cell: Cell) -> tuple[str, ...]:
+    def delivers(self, cell: Cell, fingerprints: Collection[Mapping[str, Any]] = ()) -> tuple[str, ...]:
         """Return coarser precisions in which the provider may compute by its own default.
 
         It is empty if the matrix chooses the computing precision, by the axis or by an option. A converted
         model is no such choice: the provider may compute it like any other. Nor is an option that chooses a
-        device.
+        device. ``fingerprints`` are those of the places where the target ran: what none of these processors
+        can compute is left out.
         """
         known = known_provider(self.provider)
         if known is None or not known.delivers:
@@ -124,7 +126,29 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             for mode in known.precision_modes
             for key, value in mode.options.items()
         )
-        return () if chosen else known.delivers
+        if chosen:
+            return ()
+        return tuple(
+            one
+            for one in known.delivers
+            if not fingerprints or any(self._may_compute(one, options, found) for found in fingerprints)
+        )
+
+    def _may_compute(
+        self, precision: str, options: Mapping[str, str], fingerprint: Mapping[str, Any]
+    ) -> bool:
+        """Return whether the device there may compute in a precision: not if it is a processor without it."""
+        known = known_provider(self.provider)
+        needed = set(known.delivers_if.get(precision, ())) if known is not None else set()
+        if known is None or not needed:
+            return True
+        seen = surroundings_of(fingerprint, self.provider, self.device)
+        if self.plugin:
+            is_processor = seen.device_types == {"CPU"}
+        else:
+            chosen = {key: options.get(key, value) for key, value in known.processor_options.items()}
+            is_processor = bool(chosen) and chosen == known.processor_options
+        return not is_processor or seen.features is None or bool(needed & seen.features)
 
     @property
     def accuracy(self) -> tuple[Accuracy, ...]:

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from harness.core.errors import Problem
-from harness.core.noise import DEFAULT_LIMITS, NoiseLimits
+from harness.core.noise_limits import DEFAULT_LIMITS, NoiseLimits
 from harness.core.policy import DEFAULT_STEPS, Policy
 from harness.core.structure import FilePlace
 from harness.core.tolerance import Tolerance

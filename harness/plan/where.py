@@ -17,7 +17,7 @@ from harness.plan.surroundings import SYSTEMS, Surroundings
 
 _X86 = (
     *("amx_tile", "amx_bf16", "amx_fp16", "amx_int8", "avx512_bf16", "avx512_fp16", "avx512_vnni", "avx512f"),
-    *("avx_vnni", "avx2", "fma", "f16c"),
+    *("avx_vnni", "avx_ne_convert", "avx2", "fma", "f16c"),
 )
 _ARM = ("asimd", "asimdhp", "asimddp", "bf16", "i8mm", "sve", "sve2", "svebf16", "sme")
 FEATURES = (*_X86, *_ARM)

@@ -1,7 +1,5 @@
 """The hooks that run a matrix: cells submitted in advance, and the way of records to the main process."""
 
-import atexit
-import gc
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
@@ -10,11 +8,11 @@ from typing import Any
 import pytest
 
 from harness.core.cell import Cell
-from harness.core.collector import without_collector
 from harness.engine.prestarted import target_tables
 from harness.pytest_plugin.brief import Brevity
 from harness.pytest_plugin.items import CellItem
 from harness.pytest_plugin.ledger import Ledger, enclose, mark_ended_early
+from harness.pytest_plugin.matrices import only_matrices
 from harness.pytest_plugin.scheduler import ITEMS_TOGETHER, SHARE, Shares, worker_share
 from harness.pytest_plugin.session import Matrices, matrices_of
 
@@ -23,12 +21,11 @@ def register(config: pytest.Config, matrices: tuple[Path, ...]) -> None:
     """Register the plugins of a session with matrices: for a worker, a controller, or both in one."""
     register = config.pluginmanager.register
     state = matrices_of(config)
-    only_matrices = len(config.args) == len(matrices)
-    register(Conductor(config, state, only_matrices=only_matrices), "ep_harness_conductor")
+    register(Conductor(config, state), "ep_harness_conductor")
     if hasattr(config, "workerinput"):
         return
     register(Ledger(config, state, matrices), "ep_harness_ledger")
-    if only_matrices and getattr(config.option, "dist", "no") == "load":
+    if only_matrices(config) and getattr(config.option, "dist", "no") == "load":
         register(Shares(together=any(map(has_places, matrices))), "ep_harness_shares")
 
 
@@ -40,27 +37,13 @@ def has_places(matrix: Path) -> bool:
 class Conductor:
     """Submits the cells of items in advance, in the process that runs the items."""
 
-    def __init__(self, config: pytest.Config, matrices: Matrices, *, only_matrices: bool) -> None:
+    def __init__(self, config: pytest.Config, matrices: Matrices) -> None:
         self._config = config
-        self._only_matrices = only_matrices
         self._input: dict[str, Any] | None = getattr(config, "workerinput", None)
         self._matrices = matrices
         self._ahead: dict[Path, list[Cell]] = {}
         self._left: Counter[Path] = Counter()
         self._brevity: Brevity | None = None
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_collection(self) -> Generator[None, object, object]:
-        """Collect without the garbage collector, which would visit all items and free none.
-
-        Unregister pytest's fixture manager, too: cells have no fixtures, and sorting the items by fixtures
-        took a third of the time.
-        """
-        fixtures = self._config.pluginmanager.get_plugin("funcmanage")
-        if self._only_matrices and fixtures is not None:
-            self._config.pluginmanager.unregister(fixtures)
-        with without_collector():
-            return (yield)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note the cells that this process will run, as far as it can know."""
@@ -73,10 +56,6 @@ class Conductor:
             mine = session.items[indices.start : indices.stop]
         else:
             return
-        # These objects stay until the end; the collector need not visit them again.
-        gc.freeze()
-        if self._only_matrices:
-            atexit.register(gc.freeze)  # spares a last collection at exit: 0.2 s
         for item in mine:
             if isinstance(item, CellItem):
                 self._left[item.path] += 1

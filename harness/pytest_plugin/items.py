@@ -3,16 +3,19 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
-from harness.engine.events import Finished
 from harness.plan.plan import Plan
 from harness.pytest_plugin.item_outcome import ItemOutcome, outcome_of
-from harness.pytest_plugin.session import matrices_of
+from harness.pytest_plugin.plans import plans_of
+
+if TYPE_CHECKING:
+    from harness.engine.events import Finished
+    from harness.pytest_plugin.session import Matrices
 
 
 class MatrixCollector(pytest.File):
@@ -23,11 +26,11 @@ class MatrixCollector(pytest.File):
     def collect(self) -> Iterator["CellItem"]:
         """Yield one item for each cell, in the order of the plan."""
         try:
-            self.plan = matrices_of(self.config).plan(self.path)
+            self.plan = plans_of(self.config).plan(self.path)
         except UsageError as error:
             raise self.CollectError(str(error)) from None
         if not self.config.option.collectonly:
-            matrices_of(self.config).warm_up(self.path)
+            _engines(self.config).warm_up(self.path)
         for cell in self.plan.cells:
             # Explicit, because --lf reads the id from its cache and splits it without the brackets.
             name = cell.id
@@ -61,7 +64,7 @@ class CellItem(pytest.Item):
         outcome = self._failed
         if outcome is None:
             outcome = self._wait()
-            matrices_of(self.config).for_items(self.path).give_warnings()
+            _engines(self.config).for_items(self.path).give_warnings()
         settle(outcome)
 
     def end(self) -> None:
@@ -69,7 +72,7 @@ class CellItem(pytest.Item):
         settle(self._wait())
 
     def _wait(self) -> ItemOutcome:
-        self.finished = matrices_of(self.config).for_items(self.path).take(self.cell)
+        self.finished = _engines(self.config).for_items(self.path).take(self.cell)
         record = self.finished.record
         self.user_properties.append(("verdict", record.verdict.value))
         plan = self.getparent(MatrixCollector).plan  # type: ignore[union-attr]  # items have no other parent
@@ -100,6 +103,12 @@ class TimedCellItem(CellItem):
 def node_id(config: pytest.Config, path: Path) -> str:
     """Return the node id of a matrix file: its path, where pytest's own id may leave out the folder."""
     return Path(os.path.relpath(path, config.rootpath)).as_posix()
+
+
+def _engines(config: pytest.Config) -> "Matrices":
+    from harness.pytest_plugin.session import matrices_of  # half of the package, and numpy
+
+    return matrices_of(config)
 
 
 def settle(outcome: ItemOutcome) -> None:

@@ -14,6 +14,7 @@ from harness.core.visible_text import visible
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from harness.pytest_plugin.items import CellItem, node_id
+from harness.pytest_plugin.plans import plans_of
 from harness.pytest_plugin.session import Matrices
 from harness.run.news import News, RunResults
 from harness.run.run_folder import RunFolder, resume_command
@@ -189,7 +190,7 @@ class Ledger:
                     from harness.run.annexes import find_fault_lines
 
                     terminalreporter.section(f"faults: {visible(matrix)}")
-                    plan = self._matrices.plan(Path(path))
+                    plan = plans_of(self._config).plan(Path(path))
                     for line in find_fault_lines()(plan.matrix, plan.suites, run.folder.path):
                         terminalreporter.write_line(line)
 
@@ -199,7 +200,7 @@ class Ledger:
             ids.setdefault(path, set()).add(cell_id)
         out = self._config.getoption("ep_out")
         for path, wanted in ids.items():
-            plan = self._matrices.plan(path)
+            plan = plans_of(self._config).plan(path)
             narrowed = Plan(matrix=plan.matrix, cells=tuple(cell for cell in plan.cells if cell.id in wanted))
             head = node_id(self._config, path)
             try:

@@ -21,6 +21,11 @@ def named_matrices(config: pytest.Config) -> tuple[Path, ...]:
     return tuple(paths)
 
 
+def only_matrices(config: pytest.Config) -> bool:
+    """Return whether the session is about matrix files alone."""
+    return len(config.args) == len(config.stash[MATRICES])
+
+
 def is_matrix(path: Path) -> bool:
     """Whether a TOML file is a matrix; one that is not valid TOML is, if it has a ``[[target]]`` line."""
     # A session that names none loads as little as it can.

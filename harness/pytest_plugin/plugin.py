@@ -58,8 +58,12 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.option.ep_baseline = [_absolute(config, path) for path in compared]
     if matrices:
+        from harness.pytest_plugin.collecting import Collecting
+
+        config.pluginmanager.register(Collecting(config), "ep_harness_collecting")
+    if matrices and not config.option.collectonly:
         shared = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
-        if not (shared or config.option.collectonly):  # a worker of xdist may get no cells
+        if not shared:  # a worker of xdist may get no cells
             from harness.engine.prestarted import prestart
 
             prestart(matrices[0])  # the processes start while the next line imports
@@ -89,7 +93,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "MatrixCol
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test that takes ``ep_cell`` once for each cell that its marker selects."""
     if "ep_cell" in metafunc.fixturenames:
-        from harness.pytest_plugin.fixture import parametrize
+        from harness.pytest_plugin.marker import parametrize
 
         parametrize(metafunc)
 

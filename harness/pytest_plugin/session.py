@@ -14,11 +14,11 @@ from harness.core.errors import UncontainedError, UsageError
 from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, NotRun, PlaceChanged, Warned
-from harness.engine.prepare import RunnablePlan, make_plan
-from harness.plan.matrix import read_matrix
+from harness.engine.prepare import RunnablePlan
 from harness.pytest_plugin.benchmarks import why_not_measured
 from harness.pytest_plugin.item_outcome import excerpt
 from harness.pytest_plugin.matrices import MATRICES
+from harness.pytest_plugin.plans import plans_of
 from harness.pytest_plugin.scheduler import ITEMS_TOGETHER
 from harness.run.artifacts import keep_artifacts
 from harness.run.durations import Durations
@@ -164,31 +164,14 @@ class Matrices:
         out = config.getoption("ep_out")
         self._out = None if out is None else Path(out)
         self._config = config
-        self._here = config.invocation_params.dir
-        self._plans: dict[Path, RunnablePlan] = {}
         self._item_runs: dict[Path, EngineRun] = {}
         self._test_runs: dict[Path, EngineRun] = {}
-
-    def plan(self, path: Path) -> RunnablePlan:
-        """Return the plan of a matrix; it is read once.
-
-        Raises:
-            UsageError: The matrix is wrong.
-        """
-        if path not in self._plans:
-            compared = map(self._named, map(Path, self._config.getoption("ep_baseline")))
-            self._plans[path] = make_plan(read_matrix(self._named(path)), baselines=[*compared])
-        return self._plans[path]
-
-    def _named(self, path: Path) -> Path:
-        """Return the relative path, which keeps messages short, and home folders out of run.json."""
-        return path.relative_to(self._here) if path.is_relative_to(self._here) else path
 
     def for_items(self, path: Path) -> EngineRun:
         """Return the engine for items; it keeps only what a report shows of a result."""
         if path not in self._item_runs:
             self._item_runs[path] = EngineRun(
-                self.plan(path),
+                plans_of(self._config).plan(path),
                 self._processes,
                 self._keep_little,
                 measures=not why_not_measured(self._config),
@@ -206,7 +189,7 @@ class Matrices:
             # The cells of named matrices run ahead, and would disturb measurements.
             measures = not (self._config.stash[MATRICES] or why_not_measured(self._config))
             self._test_runs[path] = EngineRun(
-                self.plan(path),
+                plans_of(self._config).plan(path),
                 self._processes,
                 lambda finished, _: finished,
                 measures=measures,

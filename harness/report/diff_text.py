@@ -4,13 +4,12 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from harness.core.lacking import Lacking
+from harness.core.visible_text import WIDTH
 from harness.report.figures import plural
 from harness.report.gate import Breach, Judgement
 from harness.report.inert import annotation, code, heading, markdown_table, plain_line
 from harness.report.latencies import latency_words
 from harness.report.run_diff import CellChange, CellChangeKind, Diff, Flow
-
-_WIDTH = 80
 
 _SHOWN_CHANGES = 20
 """Number of cells of one kind that are listed in a terminal."""
@@ -173,9 +172,9 @@ def _incomplete(not_run: int) -> str:
 
 
 def folded_lines(line: str, indent: int) -> Iterator[str]:
-    """Yield a line, folded to ``_WIDTH`` columns."""
+    """Yield a line, folded to ``WIDTH`` columns."""
     space = " " * indent
-    yield from textwrap.wrap(line, _WIDTH, initial_indent=space, subsequent_indent=space)
+    yield from textwrap.wrap(line, WIDTH, initial_indent=space, subsequent_indent=space)
 
 
 def _unlike(diff: Diff) -> Iterator[tuple[str, str, tuple[str, ...]]]:

@@ -5,7 +5,7 @@ shows no precision.
 """
 
 from harness.core.delivered_precision import delivered_precision
-from harness.core.noise import DEFAULT_LIMITS, NoiseLimits, beyond
+from harness.core.noise_limits import DEFAULT_LIMITS, NoiseLimits, beyond
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from harness.core.generation_figures import GenerationFigures
-from harness.core.noise import DEFAULT_LIMITS
+from harness.core.noise_limits import DEFAULT_LIMITS
 from harness.core.verdict import Family
 from harness.report.cell_groups import Groups
 from harness.report.failing_ways import decisive, first_wrong, largest_kl

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import msgspec
 
-from harness.core.noise import DEFAULT_LIMITS
+from harness.core.noise_limits import DEFAULT_LIMITS
 from harness.core.output_metrics import Noise
 from harness.report.column_precision import on_scale
 from harness.report.effect import ColumnEffect, report_effects

@@ -1,6 +1,6 @@
 """The worst output of a cell: by delivered bits, by tolerance, by rounding noise and by lost precision."""
 
-from harness.core.noise import DEFAULT_LIMITS, rms_limit
+from harness.core.noise_limits import DEFAULT_LIMITS, rms_limit
 from harness.core.output_metrics import Noise, PrecisionError
 from harness.core.record import Record
 

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 from harness.core.errors import one_line
 from harness.core.lacking import Lacking
 from harness.core.verdict import Family, Verdict
-from harness.core.visible_text import visible
+from harness.core.visible_text import WIDTH, visible
 from harness.run.not_judged import not_judged
 
-if TYPE_CHECKING:  # commands that only need WIDTH start faster
+if TYPE_CHECKING:
     from harness.run.tally import TargetTotals
-
-WIDTH = 80
 
 MOST_PLACES = 8
 """Number of places of a target that are listed; the report has all."""

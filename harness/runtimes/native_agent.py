@@ -104,5 +104,15 @@ def _compiler(asked: str | None, target: str) -> list[str]:
             is_cross = target and Path(name).name.startswith("clang")
             return [found, f"--target={target}"] if is_cross else [found]
     tried = ", ".join(filter(None, candidates))
-    hint = "install one, or name it: --cc; on Debian: apt-get install gcc"
+    hint = f"install one, or name it: --cc; {_where_from(target)}"
     raise UsageError.at("agent build", f"there is no compiler; looked for {tried}", hint)
+
+
+def _where_from(target: str) -> str:
+    """Return where a compiler for a target comes from."""
+    if "android" in target:
+        return "the NDK has it in toolchains/llvm/prebuilt/<system>/bin, which has to be on the PATH"
+    package = f"gcc-{target}" if target else "gcc"
+    if "mingw" in target:
+        package = f"gcc-mingw-w64-{target.partition('-')[0]}"
+    return f"on Debian: apt-get install {package.replace('_', '-')}"

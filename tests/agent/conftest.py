@@ -47,11 +47,11 @@ def start_agent(
     channels = []
 
     def start(
-        tensor_folders: list[str] | None = None, env: Mapping[str, str] | None = None
+        tensor_folders: list[str] | None = None, env: Mapping[str, str] | None = None, **more: object
     ) -> Callable[..., dict[str, Any]]:
         channel = open_channel(env)
         channels.append(channel)
-        config: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "options": {}}
+        config: dict[str, Any] = {"providers": ["CPUExecutionProvider"], "options": {}, **more}
         channel.send(("config", {**config, "tensor_folders": tensor_folders}))
 
         def serve(

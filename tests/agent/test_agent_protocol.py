@@ -1,6 +1,7 @@
 """The agent's side of the conversation, and the pure functions that it is made of."""
 
 import importlib.metadata
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.agent import ort_runtime
+from harness.agent import installed_packages, ort_runtime
 from harness.agent.safe_text import clean, sendable
 from harness.core.value import tensor
 from tests.kit import parse
@@ -51,6 +52,22 @@ def test_a_second_run_is_reported_only_if_it_differs(serve: Serve) -> None:
 def test_session_settings(serve: Serve, level: str, mode: str) -> None:
     result = serve(parse(ADD), ONE, graph_optimization=level, execution_mode=mode)
     assert result["status"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("entry", "status"),
+    [
+        ({"session.load_model_format": "ORT"}, "ok"),
+        ({"session.record_ep_graph_assignment_info": "0"}, "error"),
+    ],
+)
+def test_entries_hold_where_a_session_can_be_created_with_them(
+    start_agent: Callable[..., Serve], entry: dict[str, str], status: str
+) -> None:
+    """No ONNX model can be created in ORT's format; without a record of placement there is none to read."""
+    result = start_agent(session_where_possible=entry)(parse(ADD), ONE)
+    assert result["status"] == status
+    assert "record_ep_graph_assignment_info" in result.get("message", "") or status == "ok"
 
 
 def test_a_missing_optimization_level_is_not_blamed_on_the_provider(serve: Serve) -> None:
@@ -149,7 +166,7 @@ def test_owners_of_one_module_are_found(tmp_path: Path, monkeypatch: pytest.Monk
         )
         (info / "RECORD").write_text(record, encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    found = ort_runtime.describe_packages()
+    found = installed_packages.describe_packages()
     assert sorted(found["owners"]) == ["onnxruntime_acme", "onnxruntime_other"]
     assert found["packages"] == {name: "1.0" for name in records if name.startswith("onnxruntime")}
 
@@ -166,9 +183,9 @@ def test_owners_in_other_folders_are_only_hidden(tmp_path: Path, monkeypatch: py
         (info / "RECORD").write_text("onnxruntime/__init__.py,,\n", encoding="utf-8")
     monkeypatch.setattr(sys, "path", [str(tmp_path / "first"), str(tmp_path / "second")])
     versions = {"onnxruntime-gpu": "2.0", "onnxruntime": "1.0"}
-    assert ort_runtime.describe_packages() == {"packages": versions}
+    assert installed_packages.describe_packages() == {"packages": versions}
     monkeypatch.setattr(sys, "path", [str(tmp_path / "second"), str(tmp_path / "first")])
-    assert len(ort_runtime.describe_packages()["owners"]) == 2
+    assert len(installed_packages.describe_packages()["owners"]) == 2
 
 
 def test_a_provider_that_finds_no_device_says_so() -> None:
@@ -194,10 +211,31 @@ def test_packages_are_read_from_what_installers_leave(
         (tmp_path / name).write_text(text, encoding="utf-8", newline="")
     with monkeypatch.context() as patch:
         patch.setattr(sys, "path", [str(tmp_path), str(tmp_path), str(tmp_path / "nowhere")])
-        assert ort_runtime.describe_packages() == {"packages": {"onnx-old": "2.0", "onnx-partly": ""}}
-    here = ort_runtime.describe_packages()["packages"]
+        assert installed_packages.describe_packages() == {"packages": {"onnx-old": "2.0", "onnx-partly": ""}}
+    here = installed_packages.describe_packages()["packages"]
     assert {"numpy", "onnx"} <= here.keys()
     assert here == {name: importlib.metadata.version(name) for name in here}
+
+
+def test_a_version_is_found_by_either_name() -> None:
+    for name in ("numpy", "ml_dtypes", "ml-dtypes", "ONNX", "msgspec"):
+        assert installed_packages.installed_version(name) == importlib.metadata.version(name)
+    assert installed_packages.installed_version("onn") == ""
+
+
+def test_the_version_of_a_plugin_costs_no_import_of_the_metadata(tmp_path: Path) -> None:
+    """That takes a tenth of the start of an agent."""
+    (tmp_path / "acme_ep.py").write_text("def get_library_path(): return '/acme.so'\n", encoding="utf-8")
+    info = tmp_path / "acme_ep-3.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Name: acme-ep\nVersion: 3.1\n", encoding="utf-8")
+    program = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "from harness.agent.plugin_library import plugin_library\n"
+        "print(*plugin_library('acme_ep'), 'importlib.metadata' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["/acme.so", "3.1", "False"]
 
 
 class Unreadable(Exception):  # noqa: N818 - it stands for any class

@@ -1,5 +1,6 @@
 """The agent's modules in a process that has none of them, or others of the same name."""
 
+import py_compile
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,8 @@ import pytest
 
 from harness.agent.importer import Importer
 from harness.engine.launch import agent_source
+
+UNCHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH
 
 Open = Callable[..., Any]
 
@@ -98,3 +101,52 @@ def test_packages_are_distinguished_from_modules() -> None:
 def test_the_source_takes_little_of_a_slow_line() -> None:
     # At 12 KB/s it takes 17 seconds, once for each process.
     assert len(agent_source()) < 200_000
+
+
+def imported(source: str, folder: Path | str) -> str:
+    """Return what a module of this source says if the files of ``harness.agent`` are in a folder."""
+    program = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from harness.agent.importer import Importer
+Importer({{"harness": "", "harness.agent": "", "harness.agent.said": {source!r}}}, {str(folder)!r}).install()
+import harness.agent.said
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        encoding="utf-8",
+        check=False,
+        timeout=60,
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_compiled_file_is_used_only_beside_the_source_that_was_sent(tmp_path: Path) -> None:
+    file, source = tmp_path / "said.py", "print('sent')\n"
+    file.write_text(source.replace("sent", "kept"), encoding="utf-8")
+    compiled = Path(str(py_compile.compile(str(file), doraise=True, invalidation_mode=UNCHECKED)))
+    assert imported(source, tmp_path) == "sent\n"
+    file.write_text(source, encoding="utf-8")
+    assert imported(source, tmp_path) == "kept\n"  # what Python would import from there
+    for broken in (b"", compiled.read_bytes()[:40]):
+        compiled.write_bytes(broken)
+        assert imported(source, tmp_path) == "sent\n"
+
+
+def test_a_machine_without_the_folder_compiles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, source = tmp_path / "said.py", "print('sent')\n"
+    file.write_text(source.replace("sent", "kept"), encoding="utf-8")
+    py_compile.compile(str(file), doraise=True, invalidation_mode=UNCHECKED)
+    file.write_text(source, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert imported(source, "") == imported(source, tmp_path / "none") == "sent\n"
+
+
+def test_a_traceback_of_a_compiled_file_names_no_folder(tmp_path: Path) -> None:
+    source = "def fail():\n    return 1 / 0\nfail()\n"
+    (tmp_path / "said.py").write_text(source, encoding="utf-8")
+    py_compile.compile(str(tmp_path / "said.py"), doraise=True)
+    shown = imported(source, tmp_path)
+    assert 'File "harness/agent/said.py", line 2, in fail\n' in shown
+    assert str(tmp_path) not in shown

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from harness.agent.frame import FrameReader, framed
+from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.runtimes.native_agent import SOURCES, build_agent
 from tests.agent_c.dialogue_fuzz import CONFIG, FLOATS, HELLO, dialogue, ended, whole_job, write_models
@@ -73,6 +74,24 @@ def test_a_missing_compiler_is_told_in_two_lines(tmp_path: Path) -> None:
     done = harness("agent", "build", "--cc", "no-such-cc", "--out", tmp_path / "agent")
     assert (done.returncode, done.stderr.count("\n")) == (2, 2)
     assert "there is no compiler; looked for no-such-cc" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("target", "place"),
+    [
+        ("", "apt-get install gcc\n"),
+        ("aarch64-linux-gnu", "apt-get install gcc-aarch64-linux-gnu\n"),
+        ("x86_64-w64-mingw32", "apt-get install gcc-mingw-w64-x86-64\n"),
+        ("aarch64-linux-android24", "the NDK has it in "),
+    ],
+)
+def test_a_missing_compiler_has_a_place_to_come_from(
+    target: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UsageError) as raised:
+        build_agent(tmp_path / "agent", target=target)
+    assert place in f"{raised.value}\n"
 
 
 def test_a_program_for_windows_gets_its_ending(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A model that changes under a run is the fault of nobody: its cells are missing, and can be resumed."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from onnx import numpy_helper
 
 from harness.cli import main
 from harness.core.reading import read_regular
-from harness.corpus.case import load_case
+from harness.corpus.case import load_case, model_files_state
 from harness.corpus.model_errors import ChangedFileError, ModelError
 from harness.corpus.suite import open_folder
 from harness.engine import dispatcher
@@ -103,6 +104,17 @@ def test_the_same_content_anew_explains_only_a_failure(
     model.with_name("x").write_bytes(content)  # so that it is another file for certain
     model.write_bytes(content)
     assert (suite.look("models", model.name, fails=fails) is not None) is fails
+
+
+def test_a_further_link_is_no_change(suite: FilesInUse, tmp_path: Path) -> None:
+    model = tmp_path / "models" / "abs.onnx"
+    before = suite.load("models", model.name)
+    os.link(model, tmp_path / "linked.onnx")
+    assert model_files_state(before) != before.state
+    assert suite.look("models", model.name, fails=True) is None
+    model.unlink()
+    model.write_bytes((tmp_path / "linked.onnx").read_bytes())
+    assert suite.look("models", model.name, fails=True) is not None
 
 
 def test_a_model_is_read_once_more_only_if_it_is_the_same(suite: FilesInUse, tmp_path: Path) -> None:

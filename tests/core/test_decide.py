@@ -17,6 +17,7 @@ from harness.core.missing import SHIPPED_POLICIES, Need, missing
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
 from harness.core.policy import Policy
 from harness.core.reference_answer import (
+    AS_USED,
     EXPECTED,
     REFERENCE,
     Adjudication,
@@ -277,6 +278,35 @@ def checked(*references: Reference, by: Adjudication | None = None) -> Reference
 SIDES = reference(0.5, 0.0, REFERENCE)
 LEVELS = reference(0.0, 0.5, "the CPU EP without optimizations", is_golden_again=True)
 OPTIMIZED = reference(0.5, 0.0, "the CPU EP without optimizations", is_golden_again=True)
+
+
+@pytest.mark.parametrize(
+    ("left", "used", "verdict"),
+    [
+        ({"MatMulInteger": 1}, reference(0.5, 0.0, AS_USED), Verdict.REFERENCE_DISPUTED),
+        ({"MatMulInteger": 1}, reference(0.6, 0.4, AS_USED), Verdict.REFERENCE_DISPUTED),
+        ({"MatMulInteger": 1}, reference(0.1, 0.4, AS_USED), Verdict.MISMATCH),
+        ({"MatMulInteger": 1}, reference(0.0, 0.5, AS_USED), Verdict.MISMATCH),
+        ({"Relu": 1}, reference(0.5, 0.0, AS_USED), Verdict.MISMATCH),
+        ({}, reference(0.5, 0.0, AS_USED), Verdict.MISMATCH),
+    ],
+)
+def test_an_answer_of_nodes_left_to_the_cpu_provider_accuses_nobody(
+    left: dict[str, int], used: Reference, verdict: Verdict
+) -> None:
+    placed = placement_of({"Relu": 2}, left)
+    decision = decide(ran(outputs=(BAD,), placement=placed, reference_check=checked(used)), Policy())
+    assert decision.verdict is verdict
+    assert ("MatMulInteger was left to it" in decision.reason) is (verdict is Verdict.REFERENCE_DISPUTED)
+
+
+def test_wrong_sums_of_bytes_of_the_cpu_provider_come_with_a_way_out() -> None:
+    placed = placement_of({"MatMulInteger": 1})
+    facts = ran(outputs=(BAD,), placement=placed, provider="CPUExecutionProvider")
+    assert "session.x64quantprecision = 1" in decide(facts, Policy()).reason
+    other = ran(outputs=(BAD,), placement=placed)
+    assert "x64quantprecision" not in decide(other, Policy()).reason
+
 
 HEARINGS: list[tuple[str, ReferenceCheck, Verdict]] = [
     # The golden holds until a reference disputes it.

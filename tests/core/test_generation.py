@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness.core.noise import rms_limit
+from harness.core.noise_limits import rms_limit
 from harness.core.policy import Policy
 from harness.core.position_comparison import (
     ComparedPositions,

@@ -14,7 +14,7 @@ from harness.core.compare import compare_all
 from harness.core.judge_output import judge_row, judge_rows, worst
 from harness.core.judgement import OutputJudgement, is_within_two_ulp
 from harness.core.metrics import ATOL_GRID
-from harness.core.noise import NoiseLimits, rms_limit
+from harness.core.noise_limits import NoiseLimits, rms_limit
 from harness.core.output_kind import Copied
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError
 from harness.core.policy import JudgeBy, Policy

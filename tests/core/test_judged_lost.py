@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from harness.core.compare import OutputComparison, compare_all, compare_outputs
-from harness.core.noise import NoiseLimits, NoiseRule
+from harness.core.noise import NoiseRule
+from harness.core.noise_limits import NoiseLimits
 from harness.core.output_kind import OutputKind, Quantized
 from harness.core.output_metrics import relative_error
 from harness.core.policy import Policy

@@ -5,7 +5,8 @@ import pytest
 
 from harness.core import wording
 from harness.core.compare import OutputComparison, compare_all
-from harness.core.noise import NoiseLimits, NoiseRule
+from harness.core.noise import NoiseRule
+from harness.core.noise_limits import NoiseLimits
 from harness.core.policy import JudgeBy, Policy
 from harness.core.tolerance import DEFAULTS, Tolerance
 from harness.core.value import Array, tensor

@@ -15,7 +15,15 @@ from harness.core.value import Array, NamedValues, Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.derived_models import MODEL_FILE
 from harness.corpus.noise import AMPLITUDE
-from harness.corpus.noisy import JUMPING, SAMPLES, SMOOTH, amplitudes_of, noisy_case, noisy_entry
+from harness.corpus.noisy import (
+    JUMPING,
+    SAMPLES,
+    SMOOTH,
+    amplitudes_of,
+    discard_noisy,
+    noisy_case,
+    noisy_entry,
+)
 from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.suite import open_folder
 from tests.kit import answers_on_cpu
@@ -451,3 +459,29 @@ def test_the_model_is_written_once(write_model: Write) -> None:
     assert path.name == MODEL_FILE
     before = path.stat().st_mtime_ns
     assert made(case)[0].model_path.stat().st_mtime_ns == before
+
+
+def test_large_weights_stay_in_the_file_of_the_model(write_model: Write) -> None:
+    draw = np.random.default_rng(1)
+    random, coarse = draw.standard_normal((600, 600)).astype(np.float32), np.full((600, 99), 0.5, np.float32)
+    graph = "agraph (float[4,600] x) => (float[4,99] y) { m = MatMul(x, w) y = MatMul(m, v) }"
+    path = saved(write_model, graph, w=random, v=coarse, unread=np.zeros(1, np.float32))
+    case = a_case(path.parent)
+    noisy, model = made(case)
+    location = {one.name: one.data_location == one.EXTERNAL for one in model.graph.initializer}
+    assert location["w"]
+    assert not location["v"], "whether its products are exact is read from its elements"
+    assert noisy.model_path.stat().st_size < random.nbytes
+    (own,) = noisy.external
+    assert own.read_bytes() == path.read_bytes()
+    for weight in model.graph.initializer:
+        if location[weight.name]:
+            weight.CopyFrom(numpy_helper.from_array(random, weight.name))
+    for ours, theirs in zip(answers_on_cpu(noisy), answers_on_cpu(noisy, model), strict=True):
+        for (_, one), (_, other) in zip(ours, theirs, strict=True):
+            assert isinstance(one, Tensor)
+            assert isinstance(other, Tensor)
+            np.testing.assert_array_equal(one.array, other.array)
+    discard_noisy(case, "float32")
+    assert not noisy.model_path.parent.exists()
+    assert path.is_file()

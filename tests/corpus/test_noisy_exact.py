@@ -9,7 +9,8 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from harness.core.noise import DEFAULT_LIMITS, NoiseRule, rms_limit, with_noise
+from harness.core.noise import NoiseRule, with_noise
+from harness.core.noise_limits import DEFAULT_LIMITS, rms_limit
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.spread import Spread, spread_of
 from harness.core.value import Array, Tensor, tensor

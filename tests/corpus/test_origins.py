@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import onnx.helper
+import onnx.numpy_helper
 import onnx.parser
 import pytest
 
-from harness.core.value import tensor
+from harness.core.value import Tensor, tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case, load_case
 from harness.corpus.inner_outputs import hidden_tensors, revealed_case
@@ -24,6 +25,7 @@ from harness.corpus.origins import (
 from harness.corpus.protos import tensor_proto
 from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.suite import open_folder
+from tests.kit import answers_on_cpu
 
 HEAD = '<ir_version: 9, opset_import: ["" : 20, "com.microsoft" : 1]>\n'
 
@@ -275,3 +277,28 @@ def test_nothing_is_hidden_where_it_is_an_input_or_an_output(
     case = load(tmp_path, graph, monkeypatch)
     assert hidden_tensors(case) == ()
     assert isinstance(revealed_case(case, hidden_tensors(case)), Inapplicable)
+
+
+def test_the_weights_of_a_large_model_stay_in_a_copy_of_its_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, str(tmp_path / "cache"))
+    graph = "g (float[4,600] x) => (int64[4] y) { h = MatMul(x, w) y = ArgMax<axis=1, keepdims=0>(h) }"
+    model = onnx.parser.parse_model(HEAD + graph)
+    weight = np.random.default_rng(1).standard_normal((600, 600)).astype(np.float32)
+    model.graph.initializer.append(onnx.numpy_helper.from_array(weight, "w"))
+    path = tmp_path / "models" / "m.onnx"
+    path.parent.mkdir()
+    onnx.save(model, path)
+    case = load_case(open_folder(path.parent), path.name, {})
+    revealed = revealed_case(case, ("h",))
+    assert isinstance(revealed, Case)
+    assert revealed.model_path.stat().st_size < weight.nbytes // 2
+    assert [file.read_bytes() for file in revealed.external] == [path.read_bytes()]
+    ((_, chosen), (_, values)) = answers_on_cpu(revealed)[0]
+    assert isinstance(chosen, Tensor)
+    assert isinstance(values, Tensor)
+    np.testing.assert_array_equal(values.array.argmax(axis=1), chosen.array)
+    ((_, given),) = case.data_sets[0].inputs
+    assert isinstance(given, Tensor)
+    np.testing.assert_allclose(values.array, given.array @ weight, rtol=1e-3, atol=1e-3)

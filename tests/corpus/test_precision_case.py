@@ -123,3 +123,15 @@ def test_a_damaged_model_that_cannot_be_removed_is_an_error(case: Case) -> None:
     (entry / "model.onnx").write_bytes(b"nonsense")
     with FileLock(f"{entry}.lock"), pytest.raises(ModelError, match="in use by another process"):
         precision_case(case, "fp16")
+
+
+def test_a_model_is_parsed_once(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_made(case, "fp16", model("Abs"), model("Neg"))
+    first = rounded_case(made(case, "fp16"))
+    made(case, "fp16")
+    monkeypatch.setattr(
+        "harness.corpus.derived_facts.load_model", lambda _: pytest.fail("it is parsed again")
+    )
+    again = made(case, "fp16")
+    assert again.facts.op_types == {"Abs": 1}
+    assert rounded_case(again) == first

@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.judge_output import FAR_FROM_CPU
 from harness.core.missing import SHIPPED_POLICIES
-from harness.core.noise import DEFAULT_LIMITS
+from harness.core.noise_limits import DEFAULT_LIMITS
 from harness.core.output_metrics import LOST
 from harness.core.precise import LIMITS, MAX_FACTOR
 from harness.core.rules import RULE_WORDS

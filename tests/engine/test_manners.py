@@ -21,7 +21,7 @@ BAD = {
     "variables_in_run": (
         "environment",
         "run",
-        "it changed the environment: OMP_NUM_THREADS, PYTHONDONTWRITEBYTECODE",
+        "it changed the environment: OMP_NUM_THREADS, PYTHONPATH",
     ),
     "redirect_in_run": ("descriptors", "run", "it closed descriptor 0, redirected descriptor 2"),
     "handle_in_create": ("signals", "run", "the process blocked SIGUSR1, ignored SIGTERM"),

@@ -110,7 +110,7 @@ folders = ["faulty", "sound"]
 [[target]]
 name = "faulty"
 provider = "CUDAExecutionProvider"
-env = {{ PYTHONPATH = {FAKE_ENV["PYTHONPATH"]!r}, PYTHONDONTWRITEBYTECODE = "1" }}
+env = {{ PYTHONPATH = {FAKE_ENV["PYTHONPATH"]!r} }}
 [[target]]
 name = "sound"
 provider = "CPUExecutionProvider"

@@ -235,6 +235,7 @@ def test_provenance_names_the_runtime_and_the_processor() -> None:
         "graph_optimization",
         "intra_op_num_threads",
         "session.disable_quant_qdq",
+        "session.x64quantprecision",
     }
     assert found["machine"]
     assert found["onnxruntime"] == ort_version()

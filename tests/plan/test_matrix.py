@@ -7,7 +7,7 @@ import pytest
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
-from harness.core.noise import NoiseLimits
+from harness.core.noise_limits import NoiseLimits
 from harness.core.verdict import Verdict
 from harness.plan.expectation import Expectation
 from harness.plan.file_format import Timeouts

@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
-from harness.core.noise import DEFAULT_LIMITS, NoiseLimits
+from harness.core.noise_limits import DEFAULT_LIMITS, NoiseLimits
 from harness.core.tolerance import Tolerance
 from harness.core.verdict import Verdict
 from harness.plan.plan import Plan

@@ -182,11 +182,7 @@ def test_a_crash_and_a_hang_over_ssh(box: Path, tmp_path: Path) -> None:
         "provider": "CUDAExecutionProvider",
         "runtime": RUNTIMES["ssh"],
         "timeouts_s": {"run": 3.0},
-        "env": {
-            "PYTHONPATH": str(FAKE),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "FAKE_MARKER": str(tmp_path / "marker"),
-        },
+        "env": {"PYTHONPATH": str(FAKE), "FAKE_MARKER": str(tmp_path / "marker")},
     }
     found = records(run(tmp_path, {"folders": ["models"]}, [target], names), "far")
     assert [(found[name].verdict, found[name].cause) for name in names] == [

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from harness.core.facts import Repeats
-from harness.core.noise import DEFAULT_LIMITS
+from harness.core.noise_limits import DEFAULT_LIMITS
 from harness.core.output_metrics import Noise, OutputDetails, PrecisionError
 from harness.core.record import Record
 from harness.core.reference_answer import Adjudication

@@ -16,10 +16,11 @@ from harness.core.record import Record
 from harness.core.run_info import ShardInfo
 from harness.core.run_work import Unchecked
 from harness.core.verdict import Family, Verdict
+from harness.core.visible_text import WIDTH
 from harness.plan.baselines import Baseline
 from harness.plan.plan import Plan
 from harness.plan.where import Where
-from harness.run.run_summary import WIDTH, remarks, totals_table
+from harness.run.run_summary import remarks, totals_table
 from harness.run.tally import Tally, TargetTotals
 from tests.kit import bare_record, plan_of
 

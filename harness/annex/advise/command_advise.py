@@ -27,7 +27,7 @@ from harness.core.facts import CPU_PROVIDER as CPU
 from harness.core.generation_figures import GenerationSpeed
 from harness.core.pace import is_reliable
 from harness.core.scenario import GENERATE
-from harness.core.visible_text import visible
+from harness.core.visible_text import WIDTH, visible
 from harness.core.ways import WAYS
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
@@ -37,7 +37,6 @@ from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.report.figures import first_of, ratio
-from harness.run.run_summary import WIDTH
 from harness.studies.decoders import genai_suite
 
 _SHARING = {

@@ -18,12 +18,11 @@ from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_
 from harness.core.pace import NEAR_FASTEST
 from harness.core.shipping import ShippedModel, Shipping, ShippingAnswer
 from harness.core.verdict import Family
-from harness.core.visible_text import visible
+from harness.core.visible_text import WIDTH, visible
 from harness.corpus.suite import open_folder
 from harness.plan.matrix import Matrix
 from harness.plan.surroundings import surroundings_of
 from harness.report.figures import plural, ratio
-from harness.run.run_summary import WIDTH
 
 LEAST_BUDGET_S = 120.0
 BUDGET_OF_MODEL_S = 12.0

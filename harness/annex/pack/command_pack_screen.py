@@ -10,9 +10,8 @@ from harness.core.pace import best_ms
 from harness.core.record import Record
 from harness.core.shipping import rounds_of
 from harness.core.verdict import lacks_target
-from harness.core.visible_text import visible
+from harness.core.visible_text import WIDTH, visible
 from harness.report.figures import plural, ratio
-from harness.run.run_summary import WIDTH
 
 _NAME = 30
 _LEAST_NAME = 12

@@ -14,10 +14,10 @@ from harness.annex.store.store import Store, open_store
 from harness.annex.store.user_query import QueryResult, ask, partial_file, write_parquet
 from harness.cli.output import notify, print_lines
 from harness.core.errors import EXIT_OK, UsageError
+from harness.core.visible_text import WIDTH
 from harness.core.writing import aside, writing
 from harness.report.figures import plural
 from harness.report.inert import inert_csv, inert_json, plain_line
-from harness.run.run_summary import WIDTH
 
 SHOWN_ROWS = 1000
 """Largest number of rows of a table; they are read before the first one is printed, to find the widths."""

@@ -7,7 +7,8 @@ from types import MappingProxyType
 
 from harness.core.delivered_precision import DELIVERED
 from harness.core.judgement import is_within_two_ulp
-from harness.core.noise import DEFAULT_LIMITS, PRECISIONS, beyond
+from harness.core.noise import PRECISIONS
+from harness.core.noise_limits import DEFAULT_LIMITS, beyond
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.precision import COMPUTE_HEAVY
 from harness.core.tolerance import UNIT_ROUNDOFF

@@ -44,7 +44,14 @@ from harness.plan.tolerance_entry import ToleranceEntry
 
 __all__ = ["BundleContents", "ModelSource", "PrecedingModel", "write_bundle"]
 
-SCRIPTS = ("repro.py", "repro_scenarios.py", "repro_session.py", "repro_values.py")
+SCRIPTS = (
+    "repro.py",
+    "repro_judge.py",
+    "repro_result.py",
+    "repro_scenarios.py",
+    "repro_session.py",
+    "repro_values.py",
+)
 """Files of ``report_templates`` that every bundle gets unchanged."""
 
 _ONNX_BYTES = "repro_onnx.py"

@@ -16,7 +16,7 @@ from harness.annex.triage.manifest import BUNDLE_MODEL, WRONG_OUTPUTS, BundledTo
 from harness.annex.triage.session_use import REPEATED_RUNS, REPEATED_SESSIONS, RUNS, SESSIONS, THREADS_FIGURE
 from harness.core.cell import AXIS_DEFAULTS, SESSION_ENTRY, Cell
 from harness.core.errors import valid_names
-from harness.core.noise import NoiseLimits
+from harness.core.noise_limits import NoiseLimits
 from harness.core.precision import made_for
 from harness.core.record import Record
 from harness.core.scenario import SCENARIOS

@@ -10,7 +10,8 @@ from harness.annex.triage.lab import Lab
 from harness.annex.triage.subject import Subject
 from harness.catalog.catalog import find_provider
 from harness.core.fault import Condition
-from harness.core.noise import NoiseLimits, noise_of, rms_limit
+from harness.core.noise import noise_of
+from harness.core.noise_limits import NoiseLimits, rms_limit
 from harness.core.spread import spread_of
 from harness.core.value import Floats, NamedValues, Tensor, leaves, tensor
 from harness.corpus.model_file import parse_model

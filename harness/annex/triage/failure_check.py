@@ -11,7 +11,7 @@ from harness.annex.triage.subject import Subject
 from harness.core.decide import decide
 from harness.core.fault import Signature
 from harness.core.judging import WRONG_VALUES
-from harness.core.noise import DEFAULT_LIMITS
+from harness.core.noise_limits import DEFAULT_LIMITS
 from harness.core.output_metrics import OutputMetrics
 from harness.core.policy import Policy
 from harness.core.record import Record

@@ -16,7 +16,7 @@ from harness.annex.triage.signature import AT_FIRST_RUN, AT_OTHER_INPUTS
 from harness.annex.triage.study_request import Reproduced
 from harness.annex.triage.subject import Subject
 from harness.core.fault import Fault, Signature
-from harness.core.noise import DEFAULT_LIMITS
+from harness.core.noise_limits import DEFAULT_LIMITS
 from harness.core.output_metrics import OutputMetrics
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.value import STRING, NamedValues, Tensor, leaves, tensor

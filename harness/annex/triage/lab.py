@@ -22,7 +22,7 @@ from harness.annex.triage.subject import Subject
 from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER
 from harness.core.missing import Need
-from harness.core.noise import DEFAULT_LIMITS
+from harness.core.noise_limits import DEFAULT_LIMITS
 from harness.core.reading import MOST_FILE, read_regular
 from harness.core.record import Record, decode_record, encode_record
 from harness.core.value import NamedValues, Value

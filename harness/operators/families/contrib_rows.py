@@ -9,7 +9,9 @@ ROWS = (
     BookRow("BiasGelu", domains=(MICROSOFT,), units=4, rounds_inside=True, from_one=True, steps="stepwise",
         shape="like_first"),
     BookRow("DecoderMaskedMultiHeadAttention", domains=(MICROSOFT,), terms="attended", multiplies=True),
-    BookRow("DynamicQuantizeMatMul", domains=(MICROSOFT,), layer="weights", head="linear"),
+    BookRow("DynamicQuantizeLSTM", domains=(MICROSOFT,), byte_products=True),
+    BookRow("DynamicQuantizeMatMul", domains=(MICROSOFT,), byte_products=True, layer="weights",
+        head="linear"),
     BookRow("EmbedLayerNormalization", domains=(MICROSOFT,),
         values={0: index_into(2), 1: index_into(4), 8: index_into(3)}),
     BookRow("FastGelu", domains=(MICROSOFT,), units=4, rounds_inside=True, from_one=True, steps="stepwise",
@@ -27,15 +29,15 @@ ROWS = (
         copied_outputs=(2,), terms="attended", multiplies=True, shows_precision=True, differs_in_float16=True,
         products="attention", layer="weights"),
     BookRow("MatMulBnb4", domains=(MICROSOFT,), layer="weights", head="linear"),
-    BookRow("MatMulIntegerToFloat", domains=(MICROSOFT,), layer="weights", head="linear"),
+    BookRow("MatMulIntegerToFloat", domains=(MICROSOFT,), byte_products=True, layer="weights", head="linear"),
     BookRow("MatMulNBits", domains=(MICROSOFT,), terms="block_product", multiplies=True, size="block_product",
         products="block_product", layer="weights", head="linear",
         note="By accuracy_level 4 it rounds the other factor to int8, block by block."),
     BookRow("MultiHeadAttention", domains=(MICROSOFT,), rounds_inside=True, even="rows", steps="composed",
         terms="attended", multiplies=True, shows_precision=True, differs_in_float16=True,
         products="attention", layer="weights"),
-    BookRow("QAttention", domains=(MICROSOFT,), layer="weights"),
-    BookRow("QGemm", domains=(MICROSOFT,), layer="weights", head="linear"),
+    BookRow("QAttention", domains=(MICROSOFT,), byte_products=True, layer="weights"),
+    BookRow("QGemm", domains=(MICROSOFT,), byte_products=True, layer="weights", head="linear"),
     BookRow("QLinearAdd", domains=(MICROSOFT,), values={1: SCALE, 4: SCALE, 6: SCALE},
         shape="quantized_broadcast", adds_bias=True),
     BookRow("QLinearAveragePool", domains=(MICROSOFT,), size="pool", fit="pool"),
@@ -54,7 +56,7 @@ ROWS = (
         AttnLSTM BeamSearch BiasDropout BiasSoftmax BiasSplitGelu BifurcationDetector
         BitmaskBiasDropout BitmaskDropout BranchwiseRMSNorm CDist ComplexMul ComplexMulConj
         ConvStateReplay ConvTransposeWithDynamicPads CropAndResize DecoderAttention
-        DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder DynamicQuantizeLSTM
+        DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder
         DynamicSparseAttention DynamicTimeWarping EPContext EngramGate ExpandDims
         FusedMatMulActivation GatedAdd GatedDeltaNet GatedDeltaNetStateReplay GatedRMSNorm
         GatedRelativePositionBias GatherPacked GemmFastGelu GemmaRotaryEmbedding GreedySearch

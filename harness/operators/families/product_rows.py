@@ -11,8 +11,8 @@ ROWS = (
         head="image"),
     BookRow("Conv", domains=(NCHWC,), offset=2, terms="window", multiplies=True, shows_precision=True,
         differs_in_float16=True, size="convolution", products="window", layer="weights", head="image"),
-    BookRow("ConvInteger", size="convolution", fit="convolution", products="window", layer="weights",
-        head="image"),
+    BookRow("ConvInteger", size="convolution", fit="convolution", byte_products=True, products="window",
+        layer="weights", head="image"),
     BookRow("ConvTranspose", offset=2, exact_where="sum", terms="transposed_window", multiplies=True,
         shows_precision=True, differs_in_float16=True, size="transposed_convolution",
         fit="transposed_convolution", products="transposed_window", layer="weights", head="image"),
@@ -26,7 +26,8 @@ ROWS = (
     BookRow("MatMul", by_blocks=True, exact_where="sum", terms="matmul", multiplies=True,
         shows_precision=True, differs_in_float16=True, shape="matmul", size="matmul", fit="matmul",
         products="matmul", layer="weights", head="linear"),
-    BookRow("MatMulInteger", size="matmul", fit="matmul", products="matmul", layer="weights", head="linear"),
+    BookRow("MatMulInteger", size="matmul", fit="matmul", byte_products=True, products="matmul",
+        layer="weights", head="linear"),
     *plain("Det"),
 )
 # fmt: on

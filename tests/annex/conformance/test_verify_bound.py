@@ -20,7 +20,7 @@ from harness.annex.conformance.submission import (
 )
 from harness.annex.conformance.verify.verification import Verification, verify_submissions
 from harness.core.facts import Placement
-from harness.core.noise import NoiseLimits
+from harness.core.noise_limits import NoiseLimits
 from harness.core.output_metrics import Noise, OutputMetrics
 from harness.core.record import Record
 from harness.core.run_info import PlaceInfo, RunInfo, ShardInfo

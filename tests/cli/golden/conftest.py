@@ -56,7 +56,7 @@ def write_matrix(tmp_path: Path) -> Callable[..., Path]:
         for name, text in models.items():
             write_model(tmp_path / "models" / f"{name}.onnx", text)
         program = tmp_path / "python"
-        fake = f"PYTHONPATH={shlex.quote(str(FAKE))} PYTHONDONTWRITEBYTECODE=1 FAKE_VERSION=1.30.0"
+        fake = f"PYTHONPATH={shlex.quote(str(FAKE))} FAKE_VERSION=1.30.0"
         write_program(program, f'#!/bin/sh\n{fake} exec {shlex.quote(sys.executable)} "$@"\n')
         matrix = tmp_path / "m.toml"
         matrix.write_text(

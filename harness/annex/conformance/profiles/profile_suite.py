@@ -16,7 +16,7 @@ from harness.annex.conformance.profiles.profile import (
 )
 from harness.annex.conformance.profiles.profile_archive import read_profile_archive
 from harness.core.errors import UsageError, one_line
-from harness.core.noise import NoiseLimits
+from harness.core.noise_limits import NoiseLimits
 from harness.core.policy import Policy
 from harness.core.tolerance import Tolerance
 from harness.corpus.cache import cache_root, fill_once

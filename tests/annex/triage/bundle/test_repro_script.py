@@ -27,7 +27,6 @@ def reproduce(folder: Path, bent: str = "", *arguments: str, **variables: str) -
         **os.environ,
         "BENT": bent,
         "PYTHONPATH": str(BENT),
-        "PYTHONDONTWRITEBYTECODE": "1",
         **variables,
     }
     command = [sys.executable, str(folder / "repro.py"), *arguments]

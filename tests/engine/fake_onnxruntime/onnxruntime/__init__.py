@@ -389,7 +389,7 @@ def round_up() -> None:
 def change_variables() -> None:
     """Change them where Python does not see it."""
     ctypes.CDLL(None).setenv(b"OMP_NUM_THREADS", b"64", 1)
-    ctypes.CDLL(None).unsetenv(b"PYTHONDONTWRITEBYTECODE")
+    ctypes.CDLL(None).unsetenv(b"PYTHONPATH")
 
 
 def redirect() -> None:
