@@ -7,6 +7,7 @@ import os
 import shlex
 import signal
 import sys
+import time
 import types
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -57,6 +58,13 @@ FIRST = (
 )
 """Folders whose tests start processes: with xdist, what begins last should be short."""
 
+END_BY = "EP_HARNESS_TESTS_END_BY"
+"""Variable with the time, in seconds since 1970, from which on no further test begins; CI has a limit."""
+
+ALWAYS_FIRST = ("real_ep", "crooked_ep")
+"""Folders of ``FIRST`` that begin even where time may not suffice for all. The others of it come last then: a
+slow processor leaves out as few tests as possible."""
+
 SUITES = suites_cache()
 """The user's suites, whatever cache tests have."""
 
@@ -89,18 +97,27 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the folders that take longest. The tests of a file keep their order.
+    """Begin with the folders that take longest, or end with them. The tests of a file keep their order.
 
     Of the first ones every second file only waits: the processors have nothing to do if all workers have one.
     """
     folders = {path: folder_of(path) for path in {item.path for item in items}}
-    rank = {path: FIRST.index(name) if name in FIRST else len(FIRST) for path, name in folders.items()}
+    last = FIRST[len(ALWAYS_FIRST) :] if END_BY in os.environ else ()
+    order = [*(name for name in FIRST if name not in last), "", *last]
+    rank = {path: order.index(name if name in FIRST else "") for path, name in folders.items()}
     paths = sorted(rank, key=lambda path: (rank[path], path.name != LONGEST, path))
     waiting = [path for path in paths if folders[path] == WAITING]
     others = [path for path in paths if folders[path] != WAITING]
     first = itertools.chain(*zip(waiting, others, strict=False))
     place = {path: number for number, path in enumerate(dict.fromkeys([*first, *waiting, *others]))}
     items.sort(key=lambda item: place[item.path])
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Skip a test for which no time is left."""
+    if time.time() > float(os.environ.get(END_BY, "inf")):
+        pytest.skip("no time is left for it: CI has a quarter of an hour, and this processor is slow")
 
 
 def folder_of(path: Path) -> str:
