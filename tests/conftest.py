@@ -61,9 +61,8 @@ FIRST = (
 END_BY = "EP_HARNESS_TESTS_END_BY"
 """Variable with the time, in seconds since 1970, from which on no further test begins; CI has a limit."""
 
-ALWAYS_FIRST = ("real_ep", "crooked_ep")
-"""Folders of ``FIRST`` that begin even where time may not suffice for all. The others of it come last then: a
-slow processor leaves out as few tests as possible."""
+OF_REAL_PROVIDERS = ("test_local_matrix.py", "test_real_providers.py")
+"""Files that begin whatever time is left: each real provider, and the README's first command."""
 
 SUITES = suites_cache()
 """The user's suites, whatever cache tests have."""
@@ -102,9 +101,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     Of the first ones every second file only waits: the processors have nothing to do if all workers have one.
     """
     folders = {path: folder_of(path) for path in {item.path for item in items}}
-    last = FIRST[len(ALWAYS_FIRST) :] if END_BY in os.environ else ()
-    order = [*(name for name in FIRST if name not in last), "", *last]
-    rank = {path: order.index(name if name in FIRST else "") for path, name in folders.items()}
+    order = ["", *FIRST] if END_BY in os.environ else [*FIRST, ""]
+    rank = {
+        path: -1 if path.name in OF_REAL_PROVIDERS else order.index(name if name in FIRST else "")
+        for path, name in folders.items()
+    }
     paths = sorted(rank, key=lambda path: (rank[path], path.name != LONGEST, path))
     waiting = [path for path in paths if folders[path] == WAITING]
     others = [path for path in paths if folders[path] != WAITING]

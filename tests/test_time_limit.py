@@ -36,16 +36,21 @@ class _Item:
         self.path = HERE / place
 
 
-PLACES = ["annex/triage/test_triage.py", "core/test_a.py", "real_ep/test_b.py", "engine/test_c.py"]
+PLACES = [
+    *("annex/triage/test_triage.py", "core/test_a.py", "real_ep/test_b.py", "engine/test_c.py"),
+    "slurm/test_d.py",
+    "real_ep/test_local_matrix.py",
+]
 
 
 def test_with_a_limit_slow_folders_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
     def ordered() -> list[str]:
         items = [_Item(place) for place in PLACES]
         pytest_collection_modifyitems(items)  # type: ignore[arg-type]
-        return [item.path.parent.name for item in items]
+        return [item.path.stem for item in items]
 
     monkeypatch.delenv(END_BY, raising=False)
-    assert ordered() == ["real_ep", "triage", "engine", "core"]
+    real, most = ["test_d", "test_local_matrix"], ["test_b", "test_triage", "test_c"]
+    assert ordered() == [*real, *most, "test_a"]
     monkeypatch.setenv(END_BY, "0")
-    assert ordered() == ["real_ep", "core", "triage", "engine"]
+    assert ordered() == [*real, "test_a", *most]
