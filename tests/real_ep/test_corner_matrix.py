@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.data_files import data_root
+from harness.golden.provenance import may_saturate
 from tests.kit import read_rows
 
 pytestmark = pytest.mark.real_ep
@@ -31,7 +32,8 @@ def test_the_cpu_provider_is_right_but_for_what_is_known(found: dict[str, dict[s
     on_cpu = {row["model"]: row["verdict"] for row in found.values() if row["target"] == "cpu"}
     assert len(on_cpu) > 150
     others = {model: verdict for model, verdict in on_cpu.items() if verdict != "pass"}
-    assert others == {
+    saturated = {"matmulinteger_odd": "mismatch"} if may_saturate() else {}
+    assert others == saturated | {
         "range_int64_wide": "folded",
         "reducemax_not_finite": "reference_disputed",
         "reducemin_not_finite": "reference_disputed",
