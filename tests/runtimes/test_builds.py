@@ -69,7 +69,8 @@ def test_it_is_built_once_for_all_that_wait_for_it(home: Path) -> None:
 def test_others_work_meanwhile(home: Path) -> None:
     events = run_matrix(home, matrix(late=packages("slow"), own={}), 1)
     done = [record.target for record in records_of(events)]
-    assert done == ["own", "own", "late", "late"]
+    assert sorted(done) == ["late", "late", "own", "own"]
+    assert done[0] == "own"  # the second one may take longer than the build, on a busy machine
 
 
 def test_a_failure_is_the_outcome_of_every_cell(home: Path) -> None:
