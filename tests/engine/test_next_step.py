@@ -524,4 +524,5 @@ def test_no_ep_is_blamed_for_quantized_operators_that_the_cpu_ep_fuses_wrongly(
 
 def test_the_session_of_that_question_fuses_as_applications_do() -> None:
     question = Question(suite="m", model="one", kind=QuestionKind.FUSED)
-    assert question.job_fields() == {"entries": {"session.disable_quant_qdq": "0"}}
+    entries = {"session.disable_quant_qdq": "0", "session.x64quantprecision": "0"}
+    assert question.job_fields() == {"entries": entries}
