@@ -10,7 +10,8 @@ import time
 from pathlib import Path
 
 from harness.annex.conformance.profiles.profile import profiles_folder
-from tests.annex.conformance.submissions import Draft, tiny_profile, write_folder, write_profile, write_zip
+from tests.annex.conformance.small_profiles import tiny_profile, write_profile
+from tests.annex.conformance.submissions import Draft, write_folder, write_zip
 
 GOAL_S = 2.0
 ROUNDS = 3
