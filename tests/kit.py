@@ -275,6 +275,12 @@ def of_folder(*targets: Mapping[str, Any], **tables: Any) -> dict[str, Any]:
     return {"models": {"folders": ["models"]}, "target": list(targets), **tables}
 
 
+def is_intel() -> bool:
+    """Return whether Intel made the processor, as OpenVINO's plugin needs it; asked of the system alone."""
+    found = Path("/proc/cpuinfo")
+    return found.is_file() and "GenuineIntel" in found.read_text(encoding="utf-8")
+
+
 def fake_target(name: str = "t", **table: Any) -> dict[str, Any]:
     """Return the table of a target that runs the fake onnxruntime; ``env`` are further variables."""
     env = {**FAKE_ENV, **table.pop("env", {})}

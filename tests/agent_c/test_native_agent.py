@@ -1,7 +1,6 @@
 """The agent in C: it builds, keeps the protocol, survives nonsense, and gives the verdicts of Python's."""
 
 import contextlib
-import importlib.util
 import io
 import json
 import random
@@ -26,18 +25,6 @@ pytestmark = pytest.mark.skipif(
 
 SANITIZERS = ("-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 LIBRARY = "EP_HARNESS_ONNXRUNTIME"
-
-
-@pytest.fixture(scope="session")
-def library() -> str:
-    """Return the path of the library in this environment's wheel."""
-    spec = importlib.util.find_spec("onnxruntime")
-    assert spec is not None
-    assert spec.origin is not None
-    found = sorted((Path(spec.origin).parent / "capi").glob("libonnxruntime.so.1.*"))
-    if not found:
-        pytest.skip("this wheel has no libonnxruntime.so: those before 1.19")
-    return str(found[0])
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,17 +10,15 @@ from harness.plan.target import Runtime
 from harness.runtimes.environments import build
 from harness.runtimes.installer import InstallError
 from harness.runtimes.javascript import find_browser, find_node
-
-CPUINFO = Path("/proc/cpuinfo")
+from tests.kit import is_intel
 
 
 @pytest.fixture(scope="session")
 def elsewhere() -> dict[str, str]:
     """Providers without a device in this machine -> the reason; asked of the system, not of the product."""
-    processor = CPUINFO.read_text(encoding="utf-8") if CPUINFO.is_file() else ""
-    if "GenuineIntel" in processor:
-        return {}
-    return {"OpenVINOExecutionProvider": "OpenVINO's plugin offers devices of Intel alone"}
+    return (
+        {} if is_intel() else {"OpenVINOExecutionProvider": "OpenVINO's plugin offers devices of Intel alone"}
+    )
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import pytest
 
 from harness.core.policy_study import ChosenProvider, OfferedDevice, PolicyAnswer, PolicyStudy
 from harness.studies.policies import PolicyTrial, study_policies
+from tests.kit import is_intel
 
 CROOKED, CPU = "CrookedExecutionProvider", "CPUExecutionProvider"
 POLICIES = {
@@ -31,12 +32,6 @@ def choices(study: PolicyStudy) -> dict[str, str]:
 
 def wrong(study: PolicyStudy) -> dict[str, str]:
     return {answer.policy: told for answer in study.answers if (told := study.wrong(answer))}
-
-
-def is_intel() -> bool:
-    """Ask the system, not the product."""
-    found = Path("/proc/cpuinfo")
-    return found.is_file() and "GenuineIntel" in found.read_text(encoding="utf-8")
 
 
 def answered(policy: str, *devices: OfferedDevice, right: bool = True, nodes: int = 2) -> PolicyAnswer:
