@@ -83,6 +83,12 @@ halves and doubles | n=2 t=8
 shape arithmetic | n=2 t=3
     (float[n, t] x) => (float[n, a, 3] y) <int64[1] zero = {0}, int64[2] rest = {-1, 3}>
     { s = Shape(x) first = Gather(s, zero) to = Concat<axis = 0>(first, rest) y = Reshape(x, to) }
+behind a bias | n=2 t=43
+    (float[n, t] x) => (float[n] y) <int64 last = {20}, float half = {0.5}>
+    { a = Add(x, half) b = Pow(a, half) y = Gather<axis = 1>(b, last) }
+behind an operator that the book has no rule for | n=2 t=81
+    (float[n, t, 1] x) => (float[n, 2] y) <int64 last = {20}>
+    { a = DFT<axis = 1, onesided = 1>(x) y = Gather<axis = 1>(a, last) }
 the least that an index needs | n=2 t=43
     (float[n, t] x) => (float[n] y) <int64 last = {20}> { y = Gather<axis = 1>(x, last) }
 """

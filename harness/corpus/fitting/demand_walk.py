@@ -42,6 +42,9 @@ class Walk:
     def __init__(self, model: "onnx.ModelProto") -> None:
         self.visited = 0
         """Number of nodes in all walks."""
+        self._opsets = {
+            "" if one.domain == "ai.onnx" else one.domain: one.version for one in model.opset_import
+        }
         self._functions = {(one.domain, one.name): one for one in model.functions}
         self._left = _MOST_NODES
         self._found: DemandsByPlace = {}
@@ -52,7 +55,9 @@ class Walk:
         for step in self._steps_of(model.graph.node, ""):
             given = [self._constant.get(name, NOTHING) if name else None for name in step.inputs]
             if not step.inner and all(one is None or one.fixed for one in given):
-                for name, one in zip(step.node.output, results_of(step.node, given), strict=False):
+                for name, one in zip(
+                    step.node.output, results_of(step.node, given, self._opsets), strict=False
+                ):
                     if one.dims is not None:
                         self._constant[name] = one._replace(fixed=True)
             if any(name and name not in self._constant for name in step.node.output):
@@ -80,7 +85,7 @@ class Walk:
             for name, demand in demands_of(node, given):
                 self._found[f"{place} {name}"] = demand
             made = self._inner(node, given, scope, place, depth) if inner and depth else []
-            for name, known in zip(node.output, made or results_of(node, given), strict=False):
+            for name, known in zip(node.output, made or results_of(node, given, self._opsets), strict=False):
                 if name:
                     scope[name] = known
 

@@ -97,6 +97,8 @@ def _gather(node: "onnx.NodeProto", given: Sequence[Any]) -> Any:
 def _reduction(function: Callable[..., Any]) -> "_Rule":
     def rule(node: "onnx.NodeProto", given: Sequence[Any]) -> Any:
         axes = _axes(node, given)
+        if not axes and attribute(node, "noop_with_empty_axes", 0):
+            return given[0]
         return function(given[0], axis=axes or None, keepdims=bool(attribute(node, "keepdims", 1)))
 
     return rule
