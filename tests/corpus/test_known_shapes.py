@@ -19,10 +19,10 @@ BY_VALUES = {
 """Operators with results whose shapes depend on values, beyond few numbers."""
 
 OF_ONE_RESULT = {
-    "BatchNormalization", "Dropout", "DynamicQuantizeLinear", "LayerNormalization", "LinearAttention", "MaxPool",
-    "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss",
+    "BatchNormalization", "Dropout", "DynamicQuantizeLinear", "LayerNormalization", "LinearAttention",
+    "MaxPool", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss",
 }  # fmt: skip
-"""Operators whose further results are unknown, and losses, which ONNX does not infer where they are reduced."""
+"""Operators whose further results are unknown, and losses, which ONNX infers only if nothing is reduced."""
 
 OF_TEXTS = {"LabelEncoder", "RegexFullMatch", "StringConcat"}
 
