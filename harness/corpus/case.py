@@ -30,6 +30,7 @@ from harness.corpus.model_errors import (
 )
 from harness.corpus.model_facts import ModelFacts, model_facts
 from harness.corpus.model_file import parse_model, read_model_file
+from harness.corpus.named_lengths import with_named_lengths
 from harness.corpus.nodes import weight_names
 from harness.corpus.ort_format.onnx_copy import unpacked
 from harness.corpus.ort_format.onnx_model import is_ort_format
@@ -54,7 +55,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "at_draw", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 6
+_FORMAT = 7
 """Increase it when other facts of a case are kept."""
 
 
@@ -266,7 +267,7 @@ def _read(
         weights = weight_names(proto.graph)
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)
         facts = model_facts(proto)
-        domains = domains_of(proto)
+        domains = with_named_lengths(domains_of(proto), ports)
     check_names(path, settings, ports, outputs)
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()

@@ -10,7 +10,7 @@ from harness.core.model_settings import InputSettings, Number, SettingValue
 from harness.core.value import STRING
 from harness.corpus.attempts import ValueRange
 from harness.corpus.element_types import is_floating, limits_of
-from harness.corpus.open_sizes import dimension_size
+from harness.corpus.open_sizes import AXIS, dimension_size
 from harness.corpus.port import Port
 from harness.operators.value_domains import Domain, Extent
 
@@ -132,9 +132,16 @@ def rows_of(domain: Domain | None, sizes: Mapping[str, int]) -> int | None:
 
 
 def _known(extents: tuple[Extent, ...], sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """Return the known lengths of axes, except 0."""
-    known = (one if isinstance(one, int) else dimension_size(one, sizes) for one in extents)
+    """Return the known lengths of axes, except 0; of an axis without a name the least one of all inputs."""
+    known = (one if isinstance(one, int) else _size_of(one, sizes) for one in extents)
     return tuple(size for size in known if size)
+
+
+def _size_of(name: str, sizes: Mapping[str, int]) -> int | None:
+    size = dimension_size(name, sizes)
+    if size is not None or not name.startswith(AXIS):
+        return size
+    return min((one for of, one in sizes.items() if of.endswith(f" {name}")), default=None)
 
 
 def _demanded(domain: Domain, rows: int | None, sizes: Mapping[str, int]) -> Content | None:

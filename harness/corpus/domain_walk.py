@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harness.corpus.axis_counts import AxisCounts
 from harness.corpus.node_use import Use
 from harness.corpus.nodes import bodies, domain_of, number_of, operator_name
 from harness.corpus.open_sizes import axis_name
@@ -58,6 +59,7 @@ class _Scope:
         self.origins: MutableMapping[str, frozenset[_Origin]] = ChainMap({}, outer.origins if outer else {})
         self.shapes: MutableMapping[str, Extents] = ChainMap({}, outer.shapes if outer else {})
         self.constants: MutableMapping[str, onnx.TensorProto] = ChainMap({}, outer.constants if outer else {})
+        self.counts: AxisCounts = AxisCounts(outer.counts if outer else None)
 
     def fact(self, name: str) -> "_Fact":
         """Return the known facts of a tensor."""
@@ -70,6 +72,7 @@ class _Scope:
             self.shapes[name] = outer.shapes[of]
         if of in outer.constants:
             self.constants[name] = outer.constants[of]
+        self.counts.alias(name, outer.counts, of)
 
 
 _Fact = tuple[frozenset[_Origin], Extents | None, int]
@@ -102,8 +105,11 @@ class _Walk:
             if function is not None:
                 self._call(function, node, scope, depth)
                 continue
-            self._restrict(node, scope)
+            use = Use(node=node, shapes=scope.shapes, constants=scope.constants)
+            self._restrict(node, use, scope)
             self._follow(node, scope)
+            if not domain_of(node):
+                scope.counts.follow(node, use)
             if depth < _DEEPEST:
                 for body in bodies(node):
                     inner = _Scope(scope)
@@ -129,20 +135,22 @@ class _Walk:
             if name:
                 scope.alias(name, inner, made)
 
-    def _restrict(self, node: "onnx.NodeProto", scope: _Scope) -> None:
+    def _restrict(self, node: "onnx.NodeProto", use: Use, scope: _Scope) -> None:
         """Restrict the graph inputs whose values an operator reads."""
-        use = Use(node=node, shapes=scope.shapes, constants=scope.constants)
         row = find_operator(operator_name(domain_of(node), node.op_type))
         for index, rule in row.values.items() if row else ():
-            name = node.input[index] if index < len(node.input) else ""
-            origins = scope.origins.get(name, frozenset()) if name else frozenset()
-            if not origins:
-                continue
-            wanted = rule if isinstance(rule, Domain) else rule(use)
-            if wanted is not None and (origins, wanted) not in self._taken:
-                self._taken.add((origins, wanted))
-                for origin in sorted(origins, key=lambda one: (one.name, one.moved)):
-                    self._take(origin, wanted)
+            self._demand(node, index, rule if isinstance(rule, Domain) else rule(use), scope)
+        for index, wanted in scope.counts.compared(node):
+            self._demand(node, index, wanted, scope)
+
+    def _demand(self, node: "onnx.NodeProto", index: int, wanted: Domain | None, scope: _Scope) -> None:
+        name = node.input[index] if index < len(node.input) else ""
+        origins = scope.origins.get(name, frozenset()) if name else frozenset()
+        if not origins or wanted is None or (origins, wanted) in self._taken:
+            return
+        self._taken.add((origins, wanted))
+        for origin in sorted(origins, key=lambda one: (one.name, one.moved)):
+            self._take(origin, wanted)
 
     def _take(self, origin: _Origin, wanted: Domain) -> None:
         if origin.moved and (wanted.distinct is not None or wanted.tuples):

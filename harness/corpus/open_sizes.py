@@ -34,9 +34,13 @@ _PAST = re.compile(r"past|cache", re.IGNORECASE)
 _LENGTH = re.compile(r"seq|len", re.IGNORECASE)
 
 
+AXIS = "axis "
+"""How the names of unnamed dimensions begin."""
+
+
 def axis_name(axis: int) -> str:
     """Return the name of an unnamed dimension: the same axis of all inputs has one size."""
-    return f"axis {axis}"
+    return f"{AXIS}{axis}"
 
 
 def open_dimensions(ports: Iterable[Port]) -> tuple[str, ...]:

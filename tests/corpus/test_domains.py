@@ -21,6 +21,9 @@ def domains(graph: str, functions: str = "") -> dict[str, Domain]:
     return domains_of(onnx.parser.parse_model(f"{HEADER} {graph} {functions}"))
 
 
+TIMES = Domain(lengths=("time",))
+
+
 def indexing(rows: int | str) -> Domain:
     return Domain(extents=(rows,))
 
@@ -64,6 +67,38 @@ def test_what_operators_demand(node: str, wanted: Domain | None) -> None:
     head = "agraph (float[3, 3] x, float[3, 3] o, float[3] s) => (float[3, 3] y) <float two = {2.0}>"
     found = domains(f"{head} {{ {node} }}")
     assert found.get("x") == wanted
+
+
+@pytest.mark.parametrize(
+    ("nodes", "wanted"),
+    [
+        ("n = Gather(s, one) r = Range(zero, n, one) m = Less(r, u)", TIMES),
+        ("n = Slice(s, ones, twos) o = Squeeze(n) r = Range(zero, o, one) m = Greater(u, r)", TIMES),
+        ("n = Gather(s, one) r = Range(zero, n, one) m = Equal(r, u)", indexing("time")),
+        ("n = Gather(s, one) r = Range(one, n, one) m = Less(r, u)", None),
+        ("n = Gather(s, one) r = Range(zero, n, one) v = Div(u, ones) m = Less(r, v)", None),
+        ("n = Gather(s, one) r = Range(zero, one, n) m = Less(r, u)", None),
+    ],
+)
+def test_what_is_compared_with_positions_are_lengths(nodes: str, wanted: Domain | None) -> None:
+    weights = "<int64 zero = {0}, int64 one = {1}, int64[1] ones = {1}, int64[1] twos = {2}>"
+    found = domains(
+        f"agraph (float[rows, time] x, int64[rows] many) => (bool[rows, time] m) {weights} {{"
+        f" s = Shape(x) u = Unsqueeze(many, ones) {nodes} }}"
+    )
+    assert found.get("many") == wanted
+
+
+def test_the_positions_of_a_function_are_those_of_its_caller() -> None:
+    header = HEADER.replace('"com.microsoft"', '"own"')
+    model = onnx.parser.parse_model(
+        f"{header} agraph (float[rows, time] x, int64[rows] many) => (bool[rows, time] m)"
+        " <int64 zero = {0}, int64 one = {1}, int64[1] ones = {1}>"
+        " { s = Shape(x) n = Gather(s, one) u = Unsqueeze(many, ones) m = own.mask(n, u, zero, one) }"
+        ' <domain: "own", opset_import: ["" : 17]> mask (n, u, zero, one) => (m)'
+        " { r = Range(zero, n, one) m = Less(r, u) }"
+    )
+    assert domains_of(model) == {"many": TIMES}
 
 
 def test_bodies_and_functions_are_entered() -> None:
