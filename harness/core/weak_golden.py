@@ -9,6 +9,9 @@ from harness.core.metrics import widen
 from harness.core.tolerance import Tolerance, ToleranceFor
 from harness.core.value import STRING, Array, NamedValues, Tensor, Value, leaves
 
+_FAINT = 0.01
+"""Errors show in larger numbers: the rounding error of 1, times the limit for one element, is 2e-4 of it."""
+
 
 def why_weak(goldens: Sequence[NamedValues], tolerance_for: ToleranceFor) -> str:
     """Return why a golden is weak, in one line: no output of any data set would reveal most wrong answers.
@@ -32,6 +35,18 @@ def why_weak(goldens: Sequence[NamedValues], tolerance_for: ToleranceFor) -> str
 def holds_nan(goldens: Sequence[NamedValues]) -> bool:
     """Return whether a golden holds a NaN: any value may lead to one."""
     return any(bool(np.isnan(numbers).any()) for numbers in _numbers(_parts(goldens)))
+
+
+def is_faint(goldens: Sequence[NamedValues]) -> bool:
+    """Return whether a golden has floats, none of them as large as 1 %, and nothing else.
+
+    Probabilities may have the rounding error of 1, whatever their size: where all are small, an EP that is
+    off by a thousandth passes.
+    """
+    parts = [part for part in _parts(goldens) if part is not None]
+    if not parts or any(not part.dtype.startswith(("float", "bfloat")) for part in parts):
+        return False
+    return all(float(np.nanmax(np.abs(one), initial=0.0)) < _FAINT for one in _numbers(iter(parts)))
 
 
 def holds_special(value: Value) -> bool:

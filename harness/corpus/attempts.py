@@ -10,8 +10,11 @@ import msgspec
 
 from harness.corpus.open_sizes import SizePattern
 
-ValueRange = Literal["plain", "positive", "wide", "small"]
-"""The values of an input without any other restriction; see ``contents``."""
+ValueRange = Literal["plain", "natural", "positive", "wide", "small"]
+"""The values of an input without any other restriction; see ``contents``.
+
+``natural`` are pictures and voices, for inputs that take such; see ``recipes.natural``.
+"""
 
 
 class InputAttempt(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +53,7 @@ ATTEMPTS = (
 )
 """All attempts in order. A model without open dimensions has only attempts with other values."""
 
-STRONGER: tuple[ValueRange, ...] = ("positive", "wide", "small")
+STRONGER: tuple[ValueRange, ...] = ("natural", "positive", "wide", "small")
 """Values to try, in this order, if the first values give a weak golden."""
 
 MOST_ELEMENTS = 1 << 24

@@ -192,7 +192,7 @@ _SPAN = 2.0
 
 def _varied(dtype: str, values: ValueRange) -> Content | None:
     """Return values other than those that the element type alone decides; some types have none."""
-    if values == "plain" or dtype in {STRING, "float8e8m0", ""} or dtype.startswith("complex"):
+    if values in {"plain", "natural"} or dtype in {STRING, "float8e8m0", ""} or dtype.startswith("complex"):
         return None
     if dtype == "bool":
         return None if values == "wide" else Constant(values == "positive")

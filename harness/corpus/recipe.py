@@ -22,6 +22,7 @@ from harness.corpus.generated_inputs import REMEDY, UNKNOWN_SIZE, generate
 from harness.corpus.model_errors import InputError, SettingsError
 from harness.corpus.open_sizes import axis_name, completed, dimension_size, open_dimensions, sizes_of
 from harness.corpus.port import Port, ValueType
+from harness.corpus.recipes.natural import natural
 from harness.corpus.recipes.recipe_parts import FromRecipe, by_recipe
 from harness.corpus.symbols import free_symbols
 from harness.operators.value_domains import Domain
@@ -186,6 +187,8 @@ def inputs_of(path: Path, recipe: Recipe) -> DataSet:
             if plain:
                 vocabulary = rows_of(domain, recipe.sizes)
                 content = by_recipe(port, tuple(shaped), recipe.settings, vocabulary)
+                if values == "natural" and settings is None and domain is None:
+                    content = content or natural(port)
                 content = content or content_of(port, settings, domain, recipe.sizes, values)
             inputs.append((port.name, generate(source, port, recipe.seed, content)))
     return DataSet(name=GENERATED, inputs=tuple(inputs))

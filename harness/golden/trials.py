@@ -7,7 +7,7 @@ import msgspec
 
 from harness.core.errors import one_line
 from harness.core.tolerance import default_tolerance
-from harness.core.weak_golden import holds_nan, why_weak
+from harness.core.weak_golden import holds_nan, is_faint, why_weak
 from harness.corpus.attempts import STRONGER, InputAttempt
 from harness.corpus.case import Case, at_attempt
 from harness.corpus.model_errors import ModelError
@@ -58,15 +58,10 @@ def try_inputs(first: Case, answer: FindGolden) -> GoldenTrial:
     )
 
 
-def is_weak(golden: Golden) -> bool:
-    """Return whether a golden cannot distinguish right from wrong answers, or holds a NaN."""
-    usual = functools.partial(default_tolerance, precision="float32")
-    return bool(why_weak(golden.outputs, usual)) or holds_nan(golden.outputs)
-
-
 def _strongest(case: Case, golden: Golden, answer: FindGolden) -> GoldenTrial:
-    """Return the first attempt of a case's sizes whose golden is not weak; without any, that case."""
-    if case.recipe is None or not is_weak(golden):
+    """Return the first attempt of a case's sizes whose golden is strong, or else the least weak one."""
+    weakness = _weakness(golden)
+    if case.recipe is None or not weakness:
         return GoldenTrial(case)
     sizes, found = case.recipe.attempt.sizes, case.recipe.attempt.values
     others = [InputAttempt(sizes=sizes, values=values) for values in STRONGER if values != found]
@@ -74,9 +69,23 @@ def _strongest(case: Case, golden: Golden, answer: FindGolden) -> GoldenTrial:
         golden_of_other = answer(other)
         if golden_of_other is None:
             return GoldenTrial(other, is_open=True)
-        if golden_of_other.status == "ok" and not is_weak(golden_of_other):
-            return GoldenTrial(other)
+        of_other = _weakness(golden_of_other) if golden_of_other.status == "ok" else weakness
+        if of_other < weakness:
+            case, weakness = other, of_other
+        if not weakness:
+            break
     return GoldenTrial(case)
+
+
+def _weakness(golden: Golden) -> int:
+    """Return how badly a golden distinguishes right from wrong answers.
+
+    0 for a strong one, 1 for a faint one, 2 for a weak one or one that holds a NaN.
+    """
+    usual = functools.partial(default_tolerance, precision="float32")
+    if why_weak(golden.outputs, usual) or holds_nan(golden.outputs):
+        return 2
+    return int(is_faint(golden.outputs))
 
 
 def _cases(case: Case, attempts: "tuple[InputAttempt, ...] | list[InputAttempt]") -> Iterator[Case]:

@@ -5,7 +5,7 @@ import pytest
 
 from harness.core.tolerance import default_tolerance
 from harness.core.value import Sequence, Tensor, Value, tensor
-from harness.core.weak_golden import holds_nan, why_weak
+from harness.core.weak_golden import holds_nan, is_faint, why_weak
 
 
 def floats(*values: float) -> Tensor:
@@ -52,6 +52,21 @@ def test_the_reasons_of_several_outputs_are_counted() -> None:
     assert why(floats(0, 0), floats(0, 0)) == "all outputs of the golden are zero"
     assert why(floats(0, 0), floats(7)) == "of the golden's outputs, 1 a single element, 1 zero"
     assert why() == "the golden has no outputs"
+
+
+@pytest.mark.parametrize(
+    ("outputs", "faint"),
+    [
+        ([floats(9e-3, 1e-9)], True),
+        ([floats(9e-3), floats(np.nan, -1e-3), floats()], True),
+        ([floats(9e-3), floats(-0.02, 1e-9)], False),
+        ([floats(9e-3, np.inf)], False),
+        ([floats(9e-3), tensor(np.array([1, 2]))], False),
+        ([], False),
+    ],
+)
+def test_floats_that_are_all_below_a_hundredth_are_faint(outputs: list[Value], *, faint: bool) -> None:
+    assert is_faint([tuple((f"y{number}", value) for number, value in enumerate(outputs))]) is faint
 
 
 def test_a_single_nan_is_found() -> None:

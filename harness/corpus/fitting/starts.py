@@ -13,12 +13,12 @@ DRAWS = 3
 _PICTURES = ((64, 96), (96, 160), (160, 64))
 """Height and width in each draw: most networks for pictures halve them five times."""
 
-_CHANNELS = frozenset({1, 3})
-_PICTURE_RANKS = frozenset({4, 5})
+CHANNELS = frozenset({1, 3})
+PICTURE_RANKS = frozenset({4, 5})
 """Axes of pictures: batch, channels, height and width; videos have one more."""
 
-_SOUND = re.compile(r"audio|wave|pcm|speech|sound|signal|samples", re.IGNORECASE)
-_SOUND_RANK = 3
+SOUND = re.compile(r"audio|wave|pcm|speech|sound|signal|samples", re.IGNORECASE)
+SOUND_RANK = 3
 _SAMPLES = (4000, 4800, 3200)
 
 _TIME = re.compile(r"time|frames|samples", re.IGNORECASE)
@@ -50,13 +50,13 @@ def beginning(
 def _of_picture(port: Port, least: Mapping[str, int], draw: int) -> dict[str, int]:
     """Return the sizes of a picture's open axes; nothing for any other input."""
     shape, names = port.type.shape or (), _names(port)
-    if port.type.rank not in _PICTURE_RANKS or not _may_be_picture(port.type.dtype):
+    if port.type.rank not in PICTURE_RANKS or not may_be_picture(port.type.dtype):
         return {}
-    if shape[1] in _CHANNELS:
+    if shape[1] in CHANNELS:
         axes = (-2, -1)
-    elif shape[-1] in _CHANNELS:
+    elif shape[-1] in CHANNELS:
         axes = (-3, -2)
-    elif shape[1] is None and least.get(names[1]) in _CHANNELS - {1}:  # the weights fix it
+    elif shape[1] is None and least.get(names[1]) in CHANNELS - {1}:  # the weights fix it
         axes = (-2, -1)
     else:
         return {}
@@ -68,14 +68,14 @@ def _of_picture(port: Port, least: Mapping[str, int], draw: int) -> dict[str, in
 def _of_sound(port: Port, draw: int) -> dict[str, int]:
     """Return the sizes of axes of time, by the name of the input or of the axis."""
     shape, names = port.type.shape or (), _names(port)
-    if not is_floating(port.type.dtype) or not 0 < len(shape) <= _SOUND_RANK:
+    if not is_floating(port.type.dtype) or not 0 < len(shape) <= SOUND_RANK:
         return {}
     found = {
         name: _FRAMES[draw]
         for name, size in zip(names, shape, strict=True)
         if size is None and _TIME.search(name)
     }
-    if _SOUND.search(port.name) and shape[-1] is None:
+    if SOUND.search(port.name) and shape[-1] is None:
         found[names[-1]] = _SAMPLES[draw]
     return found
 
@@ -84,5 +84,6 @@ def _names(port: Port) -> tuple[str, ...]:
     return tuple(name or axis_name(axis) for axis, name in enumerate(port.type.axes))
 
 
-def _may_be_picture(dtype: str) -> bool:
+def may_be_picture(dtype: str) -> bool:
+    """Return whether pictures come in an element type."""
     return is_floating(dtype) or dtype == "uint8"
