@@ -49,7 +49,7 @@ ExactWhere = Literal["", "binary", "sum"]
 Terms = Literal[
     "", "attended", "positions", "last_axis", "window", "transposed_window", "longest_axis",
     "transformed_axis", "second_input", "third_input", "equation", "gemm", "matmul", "recurrence",
-    "block_product", "operands", "kernel", "plane", "channel", "group", "neighbours", "from_axis_one",
+    "block_product", "operands", "kernel", "plane", "channel", "group", "neighbours",
     "axis", "axes",
 ]  # fmt: skip
 Undefined = Literal[
