@@ -30,6 +30,9 @@ def inferred_dims(
         node: A node without bodies.
         given: Its inputs; None for absent ones.
         opsets: Domain -> its version in the model.
+
+    Raises:
+        One of ``SIZE_ERRORS``: An input is missing, or an attribute makes no sense.
     """
     import onnx  # it takes 0.1 s, and models with test data do not come here
 
