@@ -28,7 +28,7 @@ SHOWN = tuple(
     fault for fault in faults() if fault.place in {*SCENARIOS, *LIFE, *COMPILED} or fault.told == "mark:leak"
 )
 """Faults in the whole run that a scenario shows."""
-FEW = {"constants_of_newest", "writes_beyond", "reads_file", "second_adapter_lost"}
+FEW = {"constants_of_newest", "writes_beyond", "reads_file", "second_adapter_lost", "callback_data_unused"}
 FEW_SHOWN = {"context_wrong", "replay_keeps_inputs", "hint_stays", "second_registration_wrong"}
 """Faults that are tried each time; the others take minutes."""
 OTHER_WORDS = {

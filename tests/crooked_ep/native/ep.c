@@ -359,6 +359,12 @@ static OrtStatus *set_dynamic_options(OrtEp *table, const char *const *keys, con
     return status;
 }
 
+static OrtStatus *get_callback_support(const OrtEp *table, uint32_t *flags) {
+    (void)table;
+    *flags = READS_BY_CALLBACK | WRITES_BY_CALLBACK;
+    return NULL;
+}
+
 /* ---- A session ---- */
 
 /* Options come as entries "ep.<name in small letters>.<option>" among those of the session. */
@@ -415,6 +421,10 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
         ep->table.ReplayGraph = replay_graph;
         ep->table.ReleaseCapturedGraph = release_graph;
     }
+    if (ort_version >= CALLBACKS_VERSION) {
+        ep->table.ort_version_supported = CALLBACKS_VERSION;
+        ep->table.GetEpContextDataCallbackSupport = get_callback_support;
+    }
     ep->captures.id = -1;
     ep->table.GetName = get_name;
     ep->table.GetCapability = get_capability;
@@ -424,6 +434,7 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     ep->table.OnRunEnd = on_run_end;
     ep->table.SetDynamicOptions = set_dynamic_options;
     OrtStatus *status = read_options(options, ep);
+    if (!status) status = read_callbacks(options, &ep->context);
     if (!status && ep->fault == FAULT_other_device)
         status = EP(EpDevice_AddAllocatorInfo)(first_device, second_memory);
     if (!status && ep->fault) process_fault = ep->fault;
