@@ -108,6 +108,8 @@ PLACE(138, 0, OrtStatus *, BindOutputToDevice, OrtIoBinding *, const char *, con
 PLACE(140, 0, OrtStatus *, GetBoundOutputValues, const OrtIoBinding *, OrtAllocator *, OrtValue ***, size_t *);
 PLACE(150, 0, OrtStatus *, AddInitializer, OrtSessionOptions *, const char *, const OrtValue *);
 PLACE(165, 0, OrtStatus *, AddRunConfigEntry, OrtRunOptions *, const char *, const char *);
+PLACE(176, 0, OrtStatus *, RegisterAllocator, OrtEnv *, OrtAllocator *);
+PLACE(177, 0, OrtStatus *, UnregisterAllocator, OrtEnv *, const OrtMemoryInfo *);
 PLACE(192, 0, OrtStatus *, HasValue, const OrtValue *, int *);
 PLACE(194, 0, OrtStatus *, GetTensorMemoryInfo, const OrtValue *, const OrtMemoryInfo **);
 PLACE(203, 0, OrtStatus *, SynchronizeBoundOutputs, OrtIoBinding *);

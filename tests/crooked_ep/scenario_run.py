@@ -29,6 +29,7 @@ ONLY = {
     "callback_never_asked": "it loads, and the application is not asked for the data",
     "callback_data_unused": "it computes the same with every bit of the data inverted",
     "callback_read_error_lost": "the error of a callback that fails is lost when it is loaded",
+    "shared_memory_wiped": "only after a session with other weights that shared its allocators was closed: ",
     "copy_beyond_end": "a copy of 4 bytes from the device: 4 bytes after its buffer were written",
     "writes_beyond": "bytes after its buffer were written",
     "writes_before": "bytes before its buffer were written",

@@ -76,6 +76,7 @@ PLACE(93, void, ReleaseStatus, OrtStatus *);
 PLACE(99, void, ReleaseTensorTypeAndShapeInfo, OrtTensorTypeAndShapeInfo *);
 PLACE(94, void, ReleaseMemoryInfo, OrtMemoryInfo *);
 PLACE(211, OrtStatus *, CreateOpAttr, const char *name, const void *data, int length, int type, OrtOpAttr **);
+PLACE(253, OrtStatus *, KernelContext_GetAllocator, const OrtKernelContext *, const OrtMemoryInfo *, OrtAllocator **);
 PLACE(272, OrtStatus *, ReadOpAttr, const OrtOpAttr *, int type, void *data, size_t bytes, size_t *needed);
 PLACE(289, OrtStatus *, GetValueInfoName, const OrtValueInfo *, const char **);
 PLACE(290, OrtStatus *, GetValueInfoTypeInfo, const OrtValueInfo *, const OrtTypeInfo **);

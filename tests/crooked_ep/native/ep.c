@@ -195,6 +195,16 @@ static OrtStatus *create_state(OrtNodeComputeInfo *table, OrtNodeComputeContext 
 
 static void release_state(OrtNodeComputeInfo *table, void *state) { (void)table, (void)state; }
 
+/* Take memory of the session, and keep it. */
+static void keep_scratch(OrtKernelContext *context) {
+    OrtMemoryInfo *info = NULL;
+    OrtAllocator *allocator = NULL;
+    OrtStatus *status = ORT(CreateMemoryInfo_V2)("Cpu", MEMORY_CPU, 0, 0, 0, 0, 0, &info);
+    if (!status) status = ORT(KernelContext_GetAllocator)(context, info, &allocator);
+    if (!status) allocator->Alloc(allocator, 100);
+    if (status) ORT(ReleaseStatus)(status);
+}
+
 static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelContext *context) {
     (void)state;
     struct compiled *compiled = (struct compiled *)table;
@@ -214,6 +224,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     before_computing(&compiled->scenario, &call, compiled->runs == 1);
     operator_for(&call)->compute(&call);
     if (compiled->fault == FAULT_computes_twice) operator_for(&call)->compute(&call);
+    if (compiled->fault == FAULT_scratch_kept) keep_scratch(context);
     if (call.error) return invalid(call.error);
     spoil_output(compiled, &call);
     after_computing(&call);
@@ -452,6 +463,7 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
 void release_ep(OrtEp *table) {
     struct ep *ep = (struct ep *)table;
     act_with_add(ep, RELEASE_EP);
+    if (ep->fault == FAULT_shared_memory_wiped) wipe_shared();
     sessions--;
     release_all_captured(&ep->captures);
     free(ep->only);
