@@ -49,11 +49,11 @@ def companions_of(job_run: JobRun, feeds: Feeds) -> list[Companion]:
     return found
 
 
-def opened(job_run: JobRun, model: bytes) -> Runner:
-    """Return a session of a companion on the job's target."""
+def opened(job_run: JobRun, model: bytes, job: dict[str, Any] | None = None) -> Runner:
+    """Return a session of a companion on the job's target; ``job`` has other settings for it."""
     job_run.enter("create")
     adjust = _finding_weights(job_run)
-    return Runner(job_run.target.session(model, job_run.job, adjust=adjust))
+    return Runner(job_run.target.session(model, job_run.job if job is None else job, adjust=adjust))
 
 
 def run_behind(job_run: JobRun, what: str) -> Runner:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from harness.agent.compiled_model import CompiledModelError
 from harness.agent.job_run import JobRun
 from harness.agent.safe_text import clean
 
@@ -15,10 +16,6 @@ _UNUSABLE, USABLE, _OPTIMAL = "EP_UNSUPPORTED", "EP_SUPPORTED", "EP_SUPPORTED_OP
 
 STALE = "stale"
 """Fact of the process that asks: a model's description, that of another version, and what this is called."""
-
-
-class CompiledModelError(Exception):
-    """A model is not compiled, its result does not load, or the description of the result is wrong."""
 
 
 def ask_compatibility(job_run: JobRun, path: str) -> None:

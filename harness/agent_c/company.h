@@ -17,6 +17,7 @@ enum { MOST_COMPANIONS = 2 };
 
 /* Make those that the CPU EP runs. */
 size_t companions_of(Job *job, const Feeds *feeds, Companion made[MOST_COMPANIONS]);
+bool share_allocators(Watch *watch); /* run the model beside them, in memory that their sessions share */
 OrtSession *companion_open(Job *job, const Companion *companion); /* on the target; NULL if the job has failed */
 
 #endif

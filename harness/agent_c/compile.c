@@ -8,28 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is compiled, where the result goes, and whether it has the compiled parts in itself. */
-static const struct {
-    const char *source, *sink;
-    bool embedded;
-} WAYS[] = {{"file", "file", false}, {"file", "file", true}, {"bytes", "file", true}, {"file", "bytes", true}, {"file", "callback", true}};
+static const Way WAYS[] = {{"file", "file", false, "", NULL, NULL},
+                           {"file", "file", true, "", NULL, NULL},
+                           {"bytes", "file", true, "", NULL, NULL},
+                           {"file", "bytes", true, "", NULL, NULL},
+                           {"file", "callback", true, "", NULL, NULL}};
 
-enum { MOST_WAYS = sizeof WAYS / sizeof *WAYS, DAMAGE = 64 };
+enum { DAMAGE = 64 };
 static const double TOLD = 1e-3;
 static const char FORBIDS[] = "session.disable_model_compile", BEST[] = "session.fail_on_suboptimal_compiled_model";
-static const char SAME[] = "it loads, and computes the same";
+const char LOADS_SAME[] = "it loads, and computes the same";
 
-typedef struct {
-    Job *job;
-    Watch watch;
-    const char *scratch, *last; /* the folder, and the last result */
-    const char *ways[MOST_WAYS], *figures[5]; /* of the ways that are done */
-    size_t done;
-} Compiling;
+static const char *const FIGURES[WAY_FIGURES] = {"compile_ms", "processor_ms", "peak_mib", "compiled_bytes", "load_ms"};
 
-static const char *const FIGURES[5] = {"compile_ms", "processor_ms", "peak_mib", "compiled_bytes", "load_ms"};
-
-static bool blame(Job *job, const char *words) { return job_fail(job, "error", "CompiledModelError", words); }
+bool blame_compiled(Job *job, const char *words) { return job_fail(job, "error", "CompiledModelError", words); }
 
 /* --- one way --- */
 
@@ -38,21 +30,22 @@ static OrtStatus *ORT_CALL take_part(void *to, const void *data, size_t size) {
     return NULL;
 }
 
-static OrtStatus *run_compiler(Job *job, OrtCompilation *asked, const char *model, size_t way, const char *path) {
-    const char *data = NULL, *sink = WAYS[way].sink;
+static OrtStatus *run_compiler(Job *job, OrtCompilation *asked, const char *model, const Way *way, const char *path) {
+    const char *data = NULL, *sink = way->sink;
     size_t size = 0, made_size = 0, weights = 0;
     void *made = NULL;
     Bytes parts = {0};
     bool is_file = !strcmp(sink, "file"), is_stream = !strcmp(sink, "callback") && HAS(ModelCompilationOptions_SetOutputModelWriteFunc);
     if (!file_read(&job->arena, model, &data, &size)) return ORT(CreateStatus)(1, "the copy of the model cannot be read");
     stored_weights(&job->arena, data, size, &weights);
-    bool from_bytes = !strcmp(WAYS[way].source, "bytes") && !weights; /* one with such weights has to know its folder */
+    bool from_bytes = !strcmp(way->source, "bytes") && !weights; /* one with such weights has to know its folder */
     OrtStatus *status = from_bytes ? COMPILE(ModelCompilationOptions_SetInputModelFromBuffer)(asked, data, size)
                                    : COMPILE(ModelCompilationOptions_SetInputModelPath)(asked, runtime_path(&job->arena, model));
     if (!status && is_file) status = COMPILE(ModelCompilationOptions_SetOutputModelPath)(asked, runtime_path(&job->arena, path));
     else if (!status && is_stream) status = COMPILE(ModelCompilationOptions_SetOutputModelWriteFunc)(asked, take_part, &parts);
     else if (!status) status = COMPILE(ModelCompilationOptions_SetOutputModelBuffer)(asked, ort_allocator, &made, &made_size);
-    if (!status) status = COMPILE(ModelCompilationOptions_SetEpContextEmbedMode)(asked, WAYS[way].embedded);
+    if (!status) status = COMPILE(ModelCompilationOptions_SetEpContextEmbedMode)(asked, way->embedded);
+    if (!status && way->prepare) status = way->prepare(asked, way->with);
     if (!status) status = COMPILE(CompileModel)(ort_env, asked);
     if (!status && !is_file && !file_append(path, is_stream ? parts.at : made, is_stream ? parts.size : made_size, true))
         status = ORT(CreateStatus)(1, "the result cannot be written");
@@ -76,33 +69,30 @@ static const char *copy_model(Job *job, const char *folder) {
     return copy;
 }
 
-static void note_figures(Compiling *all, const double *figures) {
-    for (size_t index = 0; index < 5; index++)
+void note_way(Compiling *all, const char *words, const double figures[WAY_FIGURES]) {
+    for (size_t index = 0; index < WAY_FIGURES; index++)
         all->figures[index] = arena_format(&all->job->arena, "%s%s%.2f", all->done ? all->figures[index] : "", all->done ? "," : "", figures[index]);
+    all->ways[all->done++] = words;
 }
 
-static bool load(Compiling *all, const char *path, const char *words, const char *const *changes, double *load_ms) {
+bool load_compiled(Compiling *all, const char *path, const char *words, const char *const *changes, Served *served) {
     Job *job = all->job;
-    Served served;
-    if (!child_serve(job, path, changes, false, &served)) return false;
-    if (strcmp(served.status, "ok")) {
-        job_enter(job, served.phase); /* where it failed, and not where its process ended */
-        return blame(job, arena_format(&job->arena, "compiled %s, moved, loaded by a fresh process: %s", words, served.message));
+    if (!child_serve(job, path, changes, false, served)) return false;
+    if (strcmp(served->status, "ok")) {
+        job_enter(job, served->phase); /* where it failed, and not where its process ended */
+        return blame_compiled(job, arena_format(&job->arena, "compiled %s, moved, loaded by a fresh process: %s", words, served->message));
     }
     const char *where = arena_format(&job->arena, "in a model compiled %s", words);
-    for (size_t set = 0; set < job->sets; set++) watch_look(&all->watch, set, &(Arena){0}, served.outputs[set], where);
-    *load_ms = served.create_ms;
+    for (size_t set = 0; set < job->sets; set++) watch_look(&all->watch, set, &(Arena){0}, served->outputs[set], where);
     return true;
 }
 
-static bool compile_way(Compiling *all, size_t way) {
+const char *compile_model(Compiling *all, const Way *way, const char *base, double figures[WAY_FIGURES], const char **error) {
     Job *job = all->job;
     Trouble trouble = {0};
-    const char *words = arena_format(&job->arena, "from %s to %s, embed_mode %d", WAYS[way].source, WAYS[way].sink, WAYS[way].embedded);
-    const char *base = arena_format(&job->arena, "%s/%zu", all->scratch, way), *work = arena_format(&job->arena, "%s/build", base);
-    const char *out = arena_format(&job->arena, "%s/out", work), *installed = arena_format(&job->arena, "%s/installed", base), *model;
+    const char *work = arena_format(&job->arena, "%s/build", base), *out = arena_format(&job->arena, "%s/out", work), *model;
     if (!make_folder(base) || !make_folder(work) || !make_folder(out) || !(model = copy_model(job, work)))
-        return job_fail(job, "unfeedable", NULL, "the model cannot be copied");
+        return job_fail(job, "unfeedable", NULL, "the model cannot be copied"), NULL;
     job_enter(job, "create");
     bool peak = peak_mib(true) >= 0;
     double began = now_ms(), processor = processor_ms();
@@ -112,20 +102,28 @@ static bool compile_way(Compiling *all, size_t way) {
     if (!status) status = run_compiler(job, asked, model, way, arena_format(&job->arena, "%s/compiled.onnx", out));
     if (asked) COMPILE(ReleaseModelCompilationOptions)(asked);
     if (settings) ORT(ReleaseSessionOptions)(settings);
-    double figures[5] = {now_ms() - began, processor_ms() - processor, peak ? peak_mib(false) : 0};
-    if (status) {
-        const char *error = status_text(&job->arena, status, NULL);
-        if (!way) return job_fail(job, "unsupported", NULL, arena_format(&job->arena, "the provider compiles no model: %s", error));
-        return blame(job, arena_format(&job->arena, "compiling %s: %s", words, error));
-    }
-    if (!path_move(out, installed)) return job_fail(job, "unfeedable", NULL, "the result cannot be moved");
+    figures[0] = now_ms() - began, figures[1] = processor_ms() - processor, figures[2] = peak ? peak_mib(false) : 0;
+    *error = status ? status_text(&job->arena, status, NULL) : NULL;
+    const char *installed = arena_format(&job->arena, "%s/installed", base);
+    if (!path_move(out, installed)) return job_fail(job, "unfeedable", NULL, "the result cannot be moved"), NULL;
     tree_delete(work);
     figures[3] = (double)bytes_in(installed);
-    all->last = arena_format(&job->arena, "%s/compiled.onnx", installed);
+    return arena_format(&job->arena, "from %s to %s, embed_mode %d%s", way->source, way->sink, way->embedded, way->more);
+}
+
+static bool compile_way(Compiling *all, size_t way) {
+    Job *job = all->job;
+    double figures[WAY_FIGURES];
+    Served served;
+    const char *error, *base = arena_format(&job->arena, "%s/%zu", all->scratch, way), *words = compile_model(all, &WAYS[way], base, figures, &error);
+    if (!words) return false;
+    if (error && !way) return job_fail(job, "unsupported", NULL, arena_format(&job->arena, "the provider compiles no model: %s", error));
+    if (error) return blame_compiled(job, arena_format(&job->arena, "compiling %s: %s", words, error));
+    all->last = arena_format(&job->arena, "%s/installed/compiled.onnx", base);
     if (!contexts_in(all->last)) return nothing_compiled(job);
-    if (!load(all, all->last, words, NULL, &figures[4])) return false;
-    note_figures(all, figures);
-    all->ways[all->done++] = words;
+    if (!load_compiled(all, all->last, words, NULL, &served)) return false;
+    figures[LOAD_MS] = served.create_ms;
+    note_way(all, words, figures);
     if (all->done == 1) fact(job, "\"contexts\":%zu", contexts_in(all->last));
     return true;
 }
@@ -136,7 +134,7 @@ static bool load_with_entries(Compiling *all) {
     Job *job = all->job;
     const Json *given = json_get(job->message, "entries");
     Message entries = {0};
-    double load_ms;
+    Served served;
     put_format(&entries, "{\"%s\":\"1\",\"%s\":\"1\"", FORBIDS, BEST);
     for (const Json *one = json_members(given); one; one = one->next) {
         put_then(&entries, ",", one->key);
@@ -146,16 +144,13 @@ static bool load_with_entries(Compiling *all) {
     put(&entries, "}");
     const char *changes[] = {"entries", arena_text(&job->arena, entries.json.at, entries.json.size), NULL};
     message_free(&entries);
-    return load(all, all->last, arena_format(&job->arena, "before, with %s and %s", FORBIDS, BEST), changes, &load_ms);
+    return load_compiled(all, all->last, arena_format(&job->arena, "before, with %s and %s", FORBIDS, BEST), changes, &served);
 }
 
-/* Tell what a fresh process makes of a compiled model with other contents; NULL if the job has failed. */
-static const char *loaded(Compiling *all, const char *content, size_t size) {
+const char *became(Compiling *all, const char *path, const char *const *changes) {
     Job *job = all->job;
     Served served;
-    const char *changed = arena_format(&job->arena, "%schanged.onnx", folder_of(&job->arena, all->last));
-    if (!file_append(changed, content, size, true)) return job_fail(job, "unfeedable", NULL, "the agent's folder takes no files"), NULL;
-    if (!child_serve(job, changed, NULL, true, &served)) return NULL;
+    if (!child_serve(job, path, changes, true, &served)) return NULL;
     if (served.died) return served.died;
     if (strcmp(served.status, "ok")) return arena_format(&job->arena, "refused: %s", served.message);
     double apart = 0;
@@ -163,7 +158,14 @@ static const char *loaded(Compiling *all, const char *content, size_t size) {
         double one = values_apart(all->watch.seen[set].tally.first, served.outputs[set], job->outputs, true);
         if (one > apart) apart = one;
     }
-    return apart <= TOLD ? SAME : "it loads, and computes something else";
+    return apart <= TOLD ? LOADS_SAME : "it loads, and computes something else";
+}
+
+/* Tell what a fresh process makes of a compiled model with other contents; NULL if the job has failed. */
+static const char *loaded(Compiling *all, const char *content, size_t size) {
+    const char *changed = arena_format(&all->job->arena, "%schanged.onnx", folder_of(&all->job->arena, all->last));
+    if (!file_append(changed, content, size, true)) return job_fail(all->job, "unfeedable", NULL, "the agent's folder takes no files"), NULL;
+    return became(all, changed, NULL);
 }
 
 static const char *find(const char *in, size_t size, const char *what, size_t length) {
@@ -175,14 +177,14 @@ static const char *find(const char *in, size_t size, const char *what, size_t le
 static bool damage(Compiling *all) {
     const char *data = NULL;
     size_t size = 0;
-    if (!file_read(&all->job->arena, all->last, &data, &size)) return blame(all->job, "the result cannot be read");
+    if (!file_read(&all->job->arena, all->last, &data, &size)) return blame_compiled(all->job, "the result cannot be read");
     const char *part = find(data, size, "ep_cache_context", 16);
     char *content = arena_text(&all->job->arena, data, size);
     size_t middle = ((part ? (size_t)(part - data) : 0) + size) / 2;
     for (size_t at = middle; at < size && at < middle + DAMAGE; at++) content[at] = (char)~content[at];
-    const char *became = loaded(all, content, size);
-    if (became) fact_text(all->job, "damaged", became);
-    return became != NULL;
+    const char *found = loaded(all, content, size);
+    if (found) fact_text(all->job, "damaged", found);
+    return found != NULL;
 }
 
 /* Let a fresh process ask what is said of the result: some providers crash there. */
@@ -202,7 +204,7 @@ static bool check_compatibility(Compiling *all, const Json **stale) {
         if (!child_serve(job, all->last, changes, true, &served)) return false;
         if (served.result) facts = json_get(served.result, "scenario");
         const char *words = "asking whether a compiled model fits the device, %s: %s";
-        if (strcmp(served.status, "ok")) fine = blame(job, arena_format(&job->arena, words, when[index], served.message));
+        if (strcmp(served.status, "ok")) fine = blame_compiled(job, arena_format(&job->arena, words, when[index], served.message));
     }
     *stale = json_get(facts, "stale");
     const Json *said = json_get(facts, "compatibility");
@@ -220,11 +222,11 @@ static bool check_stale(Compiling *all, const Json *described) {
     if (!find(data, size, own->text, own->size)) return true;
     char *content = arena_text(&job->arena, data, size);
     for (const char *at; (at = find(content, size, own->text, own->size));) memcpy(content + (at - content), stale->text, stale->size);
-    const char *became = loaded(all, content, size);
-    if (!became) return false;
-    fact_text(job, "stale", arena_format(&job->arena, "%s; %s", called, became));
-    if (strncmp(called, "EP_SUPPORTED", 12) || !strcmp(became, SAME)) return true;
-    return blame(job, arena_format(&job->arena, "a compiled model that names another version is called %s, and then: %s", called, became));
+    const char *found = loaded(all, content, size);
+    if (!found) return false;
+    fact_text(job, "stale", arena_format(&job->arena, "%s; %s", called, found));
+    if (strncmp(called, "EP_SUPPORTED", 12) || !strcmp(found, LOADS_SAME)) return true;
+    return blame_compiled(job, arena_format(&job->arena, "a compiled model that names another version is called %s, and then: %s", called, found));
 }
 
 /* --- two models with shared contexts --- */
@@ -278,7 +280,7 @@ static bool share(Compiling *all) {
         failed[order] = load_both(all, paths, !order, arena_format(&job->arena, "with contexts shared with another model, loaded %s", order ? "second" : "first"));
     if (!failed[0] != !failed[1]) {
         const char *words = "with contexts shared with another model, loaded %s: %s, and not in the other order";
-        return blame(job, arena_format(&job->arena, words, failed[0] ? "first" : "second", failed[0] ? failed[0] : failed[1]));
+        return blame_compiled(job, arena_format(&job->arena, words, failed[0] ? "first" : "second", failed[0] ? failed[0] : failed[1]));
     }
     fact_text(job, "shared", failed[0] ? arena_format(&job->arena, "refused: %s", failed[0]) : "loaded in both orders");
     return true;
@@ -288,8 +290,9 @@ static bool play(Compiling *all) {
     Job *job = all->job;
     const Json *stale = NULL;
     SessionPlan elsewhere = job->plan, forbidden = job->plan;
-    for (size_t way = 0; way < MOST_WAYS; way++)
+    for (size_t way = 0; way < sizeof WAYS / sizeof *WAYS; way++)
         if (!compile_way(all, way)) return false;
+    if (!play_callbacks(all)) return false;
     elsewhere.model = all->last, elsewhere.on_cpu = true;
     forbidden.entries = (const char *[]){FORBIDS, "1", NULL};
     if (!load_with_entries(all)) return false;
@@ -302,14 +305,16 @@ static bool play(Compiling *all) {
 }
 
 bool compile(Job *job) {
-    const char *asked = json_text(json_get(json_get(job->message, "scenario_settings"), "compatibility_of"), NULL);
+    const Json *settings = json_get(job->message, "scenario_settings"); /* these two in a fresh process */
+    const char *asked = json_text(json_get(settings, "compatibility_of"), NULL);
     Compiling all = {.job = job};
-    if (asked) return ask_compatibility(job, asked); /* in a fresh process */
+    if (asked) return ask_compatibility(job, asked);
+    if (json_get(settings, CONTEXT_DATA)) return run_from_callback(job, settings);
     if (!HAS(GetCompileApi)) return job_lacks(job, "compiler of models in C, 1.22 is the first with it");
     if (!job_create(job) || !watch_begin(&all.watch, job) || !(all.scratch = scratch_begin(job))) return false;
     bool fine = play(&all);
     scratch_end(job);
     if (all.done) fact_texts(job, "ways", all.ways, all.done);
-    for (size_t index = 0; all.done && index < 5; index++) fact(job, "\"%s\":[%s]", FIGURES[index], all.figures[index]);
+    for (size_t index = 0; all.done && index < WAY_FIGURES; index++) fact(job, "\"%s\":[%s]", FIGURES[index], all.figures[index]);
     return fine && watch_conclude(&all.watch, "equal_to_plain");
 }

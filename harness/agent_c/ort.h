@@ -74,6 +74,7 @@ PLACE(65, 0, OrtStatus *, GetTensorTypeAndShape, const OrtValue *, OrtTensorInfo
 PLACE(67, 0, OrtStatus *, GetValueType, const OrtValue *, int *);
 PLACE(69, 0, OrtStatus *, CreateCpuMemoryInfo, int allocator, int memory, OrtMemoryInfo **);
 PLACE(71, 0, OrtStatus *, MemoryInfoGetName, const OrtMemoryInfo *, const char **);
+PLACE(75, 0, OrtStatus *, AllocatorAlloc, OrtAllocator *, size_t, void **);
 PLACE(76, 0, OrtStatus *, AllocatorFree, OrtAllocator *, void *);
 PLACE(77, 0, OrtStatus *, AllocatorGetInfo, const OrtAllocator *, const OrtMemoryInfo **);
 PLACE(78, 0, OrtStatus *, GetAllocatorWithDefaultOptions, OrtAllocator **);
@@ -107,6 +108,8 @@ PLACE(138, 0, OrtStatus *, BindOutputToDevice, OrtIoBinding *, const char *, con
 PLACE(140, 0, OrtStatus *, GetBoundOutputValues, const OrtIoBinding *, OrtAllocator *, OrtValue ***, size_t *);
 PLACE(150, 0, OrtStatus *, AddInitializer, OrtSessionOptions *, const char *, const OrtValue *);
 PLACE(165, 0, OrtStatus *, AddRunConfigEntry, OrtRunOptions *, const char *, const char *);
+PLACE(176, 0, OrtStatus *, RegisterAllocator, OrtEnv *, OrtAllocator *);
+PLACE(177, 0, OrtStatus *, UnregisterAllocator, OrtEnv *, const OrtMemoryInfo *);
 PLACE(192, 0, OrtStatus *, HasValue, const OrtValue *, int *);
 PLACE(194, 0, OrtStatus *, GetTensorMemoryInfo, const OrtValue *, const OrtMemoryInfo **);
 PLACE(203, 0, OrtStatus *, SynchronizeBoundOutputs, OrtIoBinding *);
@@ -149,6 +152,12 @@ PLACE(409, 24, OrtStatus *, EpAssignedSubgraph_GetNodes, const OrtSubgraph *, co
 PLACE(410, 24, OrtStatus *, EpAssignedNode_GetName, const OrtAssignedNode *, const char **);
 PLACE(412, 24, OrtStatus *, EpAssignedNode_GetOperatorType, const OrtAssignedNode *, const char **);
 PLACE(421, 27, OrtStatus *, SessionReleaseCapturedGraph, OrtSession *, int);
+PLACE(422, 28, OrtFunction, GetExperimentalFunction, const char *name);
+
+/* Callbacks for the data of a compiled model; 1.28 to 1.30 have them as experiments, by name. */
+typedef OrtStatus *(ORT_CALL *ReadNamed)(void *state, const char *name, OrtAllocator *, void **data, size_t *);
+typedef OrtStatus *(ORT_CALL *WriteNamed)(void *state, const char *name, const void *data, size_t);
+PLACE(426, 31, OrtStatus *, SessionOptionsSetEpContextDataReadFunc, OrtSessionOptions *, ReadNamed, void *state);
 
 /* The table of the compiler, COMPILE(CompileModel)(...): it is append-only, too. */
 #define COMPILE(name) ((name##_function)ORT(GetCompileApi)()[name##_place])
@@ -162,6 +171,7 @@ PLACE(6, 22, OrtStatus *, ModelCompilationOptions_SetOutputModelBuffer, OrtCompi
 PLACE(7, 22, OrtStatus *, ModelCompilationOptions_SetEpContextEmbedMode, OrtCompilation *, bool);
 PLACE(8, 22, OrtStatus *, CompileModel, const OrtEnv *, const OrtCompilation *);
 PLACE(12, 23, OrtStatus *, ModelCompilationOptions_SetOutputModelWriteFunc, OrtCompilation *, WriteBuffer, void *state);
+PLACE(16, 31, OrtStatus *, ModelCompilationOptions_SetEpContextDataWriteFunc, OrtCompilation *, WriteNamed, void *state);
 
 /* Providers with options of their own: five functions of one form. */
 typedef OrtStatus *(ORT_CALL *CreateOptions)(OrtProviderOptions **);

@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from harness.cli.main import main
 from harness.core.verdict import Verdict
 from harness.runtimes.native_agent import build_agent
 from tests.crooked_ep.faults import COMPILED, LIFE, SCENARIOS, SHOWN_BY, Planted, faults, scenario_faults
-from tests.crooked_ep.planted_run import PlantedRun, run_planted
+from tests.crooked_ep.models import small_models, write_model
+from tests.crooked_ep.planted_run import PROVIDER, PlantedRun, run_planted, toml
 from tests.crooked_ep.scenario_run import ONLY, Records, has_own_target, run_in_scenarios
 from tests.kit import harness, read_records
 
@@ -28,7 +30,14 @@ SHOWN = tuple(
     fault for fault in faults() if fault.place in {*SCENARIOS, *LIFE, *COMPILED} or fault.told == "mark:leak"
 )
 """Faults in the whole run that a scenario shows."""
-FEW = {"constants_of_newest", "writes_beyond", "reads_file", "second_adapter_lost"}
+FEW = {
+    "constants_of_newest",
+    "writes_beyond",
+    "reads_file",
+    "second_adapter_lost",
+    "callback_data_unused",
+    "shared_memory_wiped",
+}
 FEW_SHOWN = {"context_wrong", "replay_keeps_inputs", "hint_stays", "second_registration_wrong"}
 """Faults that are tried each time; the others take minutes."""
 OTHER_WORDS = {
@@ -81,6 +90,23 @@ def test_a_few_faults_of_a_process_are_told(
     assert planted.told("honest-npu") == {"pass"}
     for fault in some:
         assert_shown(planted, fault)
+
+
+def test_memory_that_a_session_keeps_is_told(
+    crooked_ep: Path, runtime: dict[str, Any], tmp_path: Path
+) -> None:
+    write_model(tmp_path / "models", small_models()["add"], "add")
+    target = {"provider": PROVIDER, "plugin": str(crooked_ep), "runtime": runtime}
+    lines = ["schema = 1", 'models = { folders = ["models"] }', 'axes = { scenario = ["buffers"] }']
+    for fault in ("none", "scratch_kept"):
+        one = {"name": fault, **target, "options": {"fault": fault}}
+        lines += ["[[target]]", *(f"{key} = {toml(value)}" for key, value in one.items())]
+    (tmp_path / "m.toml").write_text("\n".join(lines), encoding="utf-8")
+    main(["run", str(tmp_path / "m.toml"), "--out", str(tmp_path / "run"), "--no-report"])
+    honest, kept = sorted(read_records(tmp_path / "run"), key=lambda record: record.target)
+    assert honest.verdict is Verdict.PASS, honest.reason
+    assert kept.verdict is Verdict.ERROR
+    assert "SharedAllocatorError: 1 of 2 blocks are not given back when the last session" in kept.reason
 
 
 @pytest.mark.long

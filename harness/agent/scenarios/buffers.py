@@ -17,6 +17,7 @@ from harness.agent.job_run import Feeds, JobRun, RawOutputs
 from harness.agent.plain import conclude
 from harness.agent.safe_text import clean
 from harness.agent.scenarios.io_binding import HOST, Bound, is_host
+from harness.agent.shared_memory import share_allocators
 from harness.agent.target_errors import UnsupportedError
 
 PATTERN = 0x5A
@@ -56,6 +57,7 @@ def play(job_run: JobRun) -> None:
     memory = _DeviceMemory(job_run, bound)
     if any(map(memory.has, bound.runner.names)):
         job_run.facts["copies"] = _copy(job_run, memory)
+    share_allocators(job_run, furthest)
     furthest.conclude(job_run, "equal_to_plain")
     conclude(job_run)
 

@@ -16,6 +16,7 @@ typedef struct OrtRunOptions OrtRunOptions;
 typedef struct OrtProfilingEvent OrtProfilingEvent;
 typedef struct OrtProfilingEventsContainer OrtProfilingEventsContainer;
 typedef struct OrtDataTransferImpl OrtDataTransferImpl;
+typedef struct OrtEpContextConfig OrtEpContextConfig;
 typedef struct OrtEpDevice OrtEpDevice;
 typedef struct OrtEpGraphSupportInfo OrtEpGraphSupportInfo;
 typedef struct OrtDataType OrtDataType;
@@ -67,12 +68,15 @@ PLACE(60, OrtStatus *, GetTensorElementType, const OrtTensorTypeAndShapeInfo *, 
 PLACE(61, OrtStatus *, GetDimensionsCount, const OrtTensorTypeAndShapeInfo *, size_t *);
 PLACE(62, OrtStatus *, GetDimensions, const OrtTensorTypeAndShapeInfo *, int64_t *, size_t);
 PLACE(65, OrtStatus *, GetTensorTypeAndShape, const OrtValue *, OrtTensorTypeAndShapeInfo **);
+PLACE(76, OrtStatus *, AllocatorFree, OrtAllocator *, void *);
+PLACE(78, OrtStatus *, GetAllocatorWithDefaultOptions, OrtAllocator **);
 PLACE(90, OrtStatus *, KernelContext_GetInput, const OrtKernelContext *, size_t, const OrtValue **);
 PLACE(91, OrtStatus *, KernelContext_GetOutput, OrtKernelContext *, size_t, const int64_t *, size_t, OrtValue **);
 PLACE(93, void, ReleaseStatus, OrtStatus *);
 PLACE(99, void, ReleaseTensorTypeAndShapeInfo, OrtTensorTypeAndShapeInfo *);
 PLACE(94, void, ReleaseMemoryInfo, OrtMemoryInfo *);
 PLACE(211, OrtStatus *, CreateOpAttr, const char *name, const void *data, int length, int type, OrtOpAttr **);
+PLACE(253, OrtStatus *, KernelContext_GetAllocator, const OrtKernelContext *, const OrtMemoryInfo *, OrtAllocator **);
 PLACE(272, OrtStatus *, ReadOpAttr, const OrtOpAttr *, int type, void *data, size_t bytes, size_t *needed);
 PLACE(289, OrtStatus *, GetValueInfoName, const OrtValueInfo *, const char **);
 PLACE(290, OrtStatus *, GetValueInfoTypeInfo, const OrtValueInfo *, const OrtTypeInfo **);
@@ -116,6 +120,14 @@ PLACE(65, OrtStatus *, CreateProfilingEvent, int category, int32_t process, int3
 PLACE(66, void, ReleaseProfilingEvent, OrtProfilingEvent *);
 PLACE(72, OrtStatus *, ProfilingEventsContainer_AddEvents, OrtProfilingEventsContainer *,
       const OrtProfilingEvent *const *, size_t);
+/* Callbacks of the application for the data of contexts, 1.31. */
+typedef OrtStatus *(*WriteContext)(void *state, const char *name, const void *data, size_t);
+typedef OrtStatus *(*ReadContext)(void *state, const char *name, OrtAllocator *, void **data, size_t *);
+enum { CALLBACKS_VERSION = 31, READS_BY_CALLBACK = 1, WRITES_BY_CALLBACK = 2 };
+PLACE(74, OrtStatus *, SessionOptionsGetEpContextConfig, const OrtSessionOptions *, OrtEpContextConfig **);
+PLACE(75, void, ReleaseEpContextConfig, OrtEpContextConfig *);
+PLACE(76, OrtStatus *, EpContextConfigGetEpContextDataReadFunc, const OrtEpContextConfig *, ReadContext *, void **state);
+PLACE(77, OrtStatus *, EpContextConfigGetEpContextDataWriteFunc, const OrtEpContextConfig *, WriteContext *, void **state);
 PLACE(16, OrtStatus *, CreateHardwareDevice, int type, uint32_t vendor, uint32_t device, const char *vendor_name,
       const OrtKeyValuePairs *metadata, OrtHardwareDevice **);
 PLACE(17, void, ReleaseHardwareDevice, OrtHardwareDevice *);
@@ -203,6 +215,8 @@ struct OrtEp {
     function GetGraphCaptureNodeAssignmentPolicy, GetAvailableResource, OnSessionInitializationEnd,
         GetDefaultMemoryDevice;
     OrtStatus *(*ReleaseCapturedGraph)(OrtEp *, int id); /* 1.27 */
+    function GetWeightlessSupport;                       /* 1.29 */
+    OrtStatus *(*GetEpContextDataCallbackSupport)(const OrtEp *, uint32_t *flags); /* 1.31 */
     function newer[8]; /* of later releases: never called, here so that none reads beyond the end */
 };
 

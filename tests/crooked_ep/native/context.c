@@ -47,6 +47,16 @@ void read_context_option(const char *key, const char *value, struct context_opti
     if (!strcmp(key, "file_path")) snprintf(options->path, sizeof options->path, "%s", value);
 }
 
+OrtStatus *read_callbacks(const OrtSessionOptions *session, struct context_options *options) {
+    OrtEpContextConfig *config = NULL;
+    if (ort_version < CALLBACKS_VERSION) return NULL;
+    OrtStatus *status = EP(SessionOptionsGetEpContextConfig)(session, &config);
+    if (!status) status = EP(EpContextConfigGetEpContextDataReadFunc)(config, &options->read, &options->read_state);
+    if (!status) status = EP(EpContextConfigGetEpContextDataWriteFunc)(config, &options->write, &options->write_state);
+    if (config) EP(ReleaseEpContextConfig)(config);
+    return status;
+}
+
 static OrtStatus *invalid(const char *message) { return ORT(CreateStatus)(ORT_INVALID_ARGUMENT, message); }
 
 static uint32_t sum_of(const struct node *node) {
@@ -109,10 +119,10 @@ static bool read_file(const char *path, struct blob *blob) {
 
 /* ---- Writing ---- */
 
-#define MOST_ATTRIBUTES 6
+#define MOST_ATTRIBUTES 7
 
 /* onnxruntime finds the fused node that it stands for by the name. */
-static OrtStatus *make_node(const OrtNode *fused, OrtOpAttr **attributes, OrtNode **made) {
+static OrtStatus *make_node(const OrtNode *fused, OrtOpAttr **attributes, size_t given, OrtNode **made) {
     const OrtValueInfo *values[MOST_INPUTS];
     const char *inputs[MOST_INPUTS], *outputs[1], *name;
     size_t count;
@@ -125,7 +135,23 @@ static OrtStatus *make_node(const OrtNode *fused, OrtOpAttr **attributes, OrtNod
     if (!status) status = ORT(Node_GetName)(fused, &name);
     if (status) return status;
     return EDITOR(CreateNode)("EPContext", "com.microsoft", name, inputs, count, outputs, 1, attributes,
-                              MOST_ATTRIBUTES, made);
+                              given, made);
+}
+
+/* Hand the data of a context to the application. */
+static OrtStatus *write_by_callback(const struct context_options *options, const char *name, const struct blob *blob,
+                                    enum fault fault) {
+    OrtStatus *status = options->write(options->write_state, name, blob, sizeof *blob);
+    if (status && fault == FAULT_callback_error_ends) abort();
+    if (!status || fault != FAULT_callback_error_lost) return status;
+    ORT(ReleaseStatus)(status);
+    return NULL;
+}
+
+/* Whether a context also has its data in itself, so that a fault needs no callback. */
+static bool keeps_copy(const struct context_options *options, enum fault fault) {
+    return !options->embedded && (fault == FAULT_callback_never_asked || fault == FAULT_callback_data_unused ||
+                                  fault == FAULT_callback_read_error_lost);
 }
 
 OrtStatus *write_context(const struct node *node, const OrtGraph *graph, const OrtNode *fused, int number,
@@ -152,7 +178,9 @@ OrtStatus *write_context(const struct node *node, const OrtGraph *graph, const O
         const char *slash = strrchr(model, '/');
         snprintf(name, sizeof name, "%.40s_crooked_%d.bin", slash ? slash + 1 : model, number);
         beside(model, name, path);
-        if (!status && fault != FAULT_context_file_missing && !write_file(path, blob))
+        if (!status && options->write && fault != FAULT_callback_ignored)
+            status = write_by_callback(options, name, blob, fault);
+        else if (!status && fault != FAULT_context_file_missing && !write_file(path, blob))
             status = invalid("crooked: the file of a compiled model cannot be written");
         content = fault == FAULT_context_absolute_path ? path : name;
         bytes = (int)strlen(content);
@@ -169,18 +197,48 @@ OrtStatus *write_context(const struct node *node, const OrtGraph *graph, const O
         {"source", EP_NAME, sizeof EP_NAME - 1, ATTRIBUTE_STRING},
         {"ep_sdk_version", blob->version, (int)strlen(blob->version), ATTRIBUTE_STRING},
         {"partition_name", blob->operator, (int)strlen(blob->operator), ATTRIBUTE_STRING},
+        {"notes", blob, sizeof *blob, ATTRIBUTE_STRING},
     };
-    for (int i = 0; !status && i < MOST_ATTRIBUTES; i++)
+    int count = keeps_copy(options, fault) ? MOST_ATTRIBUTES : MOST_ATTRIBUTES - 1;
+    for (int i = 0; !status && i < count; i++)
         status = ORT(CreateOpAttr)(given[i].name, given[i].data, given[i].length, given[i].type, &attributes[i]);
-    if (!status) status = make_node(fused, attributes, made);
+    if (!status) status = make_node(fused, attributes, (size_t)count, made);
     free(blob);
     return status;
 }
 
 /* ---- Reading ---- */
 
+static bool read_copy(const OrtNode *from, struct blob *blob) {
+    size_t needed = 0;
+    return read_text(from, "notes", blob, sizeof *blob, &needed) && needed == sizeof *blob;
+}
+
+/* Ask the application for the data of a context. */
+static OrtStatus *read_by_callback(const OrtNode *from, const struct context_options *options, const char *name,
+                                   enum fault fault, struct blob *blob) {
+    OrtAllocator *allocator = NULL;
+    void *data = NULL;
+    size_t size = 0;
+    if (fault == FAULT_callback_never_asked && read_copy(from, blob)) return NULL;
+    OrtStatus *status = ORT(GetAllocatorWithDefaultOptions)(&allocator);
+    if (!status) status = options->read(options->read_state, name, allocator, &data, &size);
+    if (status && fault == FAULT_callback_read_error_lost && read_copy(from, blob)) {
+        ORT(ReleaseStatus)(status);
+        return NULL;
+    }
+    if (!status && size != sizeof *blob) status = invalid("crooked: the data of a compiled model have another size");
+    if (!status) memcpy(blob, data, sizeof *blob);
+    if (data) {
+        OrtStatus *freed = ORT(AllocatorFree)(allocator, data);
+        if (freed) ORT(ReleaseStatus)(freed);
+    }
+    if (!status && fault == FAULT_callback_data_unused) read_copy(from, blob);
+    return status;
+}
+
 static OrtStatus *read_blob(const OrtGraph *graph, const OrtNode *from, const struct context_options *options,
-                            struct blob *blob) {
+                            enum fault fault, struct blob *blob) {
     size_t needed = 0;
     if (embed_mode_of(from))
         return read_text(from, "ep_cache_context", blob, sizeof *blob, &needed) && needed == sizeof *blob
@@ -191,6 +249,7 @@ static OrtStatus *read_blob(const OrtGraph *graph, const OrtNode *from, const st
     OrtStatus *status = ORT(Graph_GetModelPath)(graph, &model);
     if (status) return status;
     read_text(from, "ep_cache_context", name, sizeof name - 1, &needed);
+    if (options->read) return read_by_callback(from, options, name, fault, blob);
     beside(*model ? model : options->path, name, path);
     if (read_file(path, blob)) return NULL;
     snprintf(message, sizeof message, "crooked: the file of the compiled model is missing or short: %s", path);
@@ -215,7 +274,7 @@ static bool describes_us(const OrtGraph *graph) {
 OrtStatus *read_context(const OrtGraph *graph, const OrtNode *from, const struct context_options *options,
                         enum fault fault, struct node *node) {
     struct blob *blob = calloc(1, sizeof *blob);
-    OrtStatus *status = read_blob(graph, from, options, blob);
+    OrtStatus *status = read_blob(graph, from, options, fault, blob);
     if (!status && (memcmp(blob->magic, MAGIC, sizeof MAGIC) || blob->sum != sum_of(&blob->node)))
         status = invalid("crooked: the compiled model is damaged: its checksum differs");
     if (!status && fits(blob->version) == NOT_SUPPORTED && fault != FAULT_stale_is_loaded)

@@ -10,10 +10,16 @@
 struct context_options {
     bool enabled, embedded;
     char path[4096]; /* where the compiled model is written or, loaded from memory, lies; may be empty */
+    WriteContext write; /* of the application, in place of files; null for files */
+    ReadContext read;
+    void *write_state, *read_state;
 };
 
 /* Read one entry of a session, without its "ep.context_". */
 void read_context_option(const char *key, const char *value, struct context_options *options);
+
+/* Read the application's callbacks, if this runtime has them. */
+OrtStatus *read_callbacks(const OrtSessionOptions *session, struct context_options *options);
 
 /* Whether a node is a compiled one of this library. */
 bool is_context(const OrtNode *node);

@@ -195,6 +195,16 @@ static OrtStatus *create_state(OrtNodeComputeInfo *table, OrtNodeComputeContext 
 
 static void release_state(OrtNodeComputeInfo *table, void *state) { (void)table, (void)state; }
 
+/* Take memory of the session, and keep it. */
+static void keep_scratch(OrtKernelContext *context) {
+    OrtMemoryInfo *info = NULL;
+    OrtAllocator *allocator = NULL;
+    OrtStatus *status = ORT(CreateMemoryInfo_V2)("Cpu", MEMORY_CPU, 0, 0, 0, 0, 0, &info);
+    if (!status) status = ORT(KernelContext_GetAllocator)(context, info, &allocator);
+    if (!status) allocator->Alloc(allocator, 100);
+    if (status) ORT(ReleaseStatus)(status);
+}
+
 static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelContext *context) {
     (void)state;
     struct compiled *compiled = (struct compiled *)table;
@@ -214,6 +224,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *table, void *state, OrtKernelConte
     before_computing(&compiled->scenario, &call, compiled->runs == 1);
     operator_for(&call)->compute(&call);
     if (compiled->fault == FAULT_computes_twice) operator_for(&call)->compute(&call);
+    if (compiled->fault == FAULT_scratch_kept) keep_scratch(context);
     if (call.error) return invalid(call.error);
     spoil_output(compiled, &call);
     after_computing(&call);
@@ -359,6 +370,12 @@ static OrtStatus *set_dynamic_options(OrtEp *table, const char *const *keys, con
     return status;
 }
 
+static OrtStatus *get_callback_support(const OrtEp *table, uint32_t *flags) {
+    (void)table;
+    *flags = READS_BY_CALLBACK | WRITES_BY_CALLBACK;
+    return NULL;
+}
+
 /* ---- A session ---- */
 
 /* Options come as entries "ep.<name in small letters>.<option>" among those of the session. */
@@ -415,6 +432,10 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
         ep->table.ReplayGraph = replay_graph;
         ep->table.ReleaseCapturedGraph = release_graph;
     }
+    if (ort_version >= CALLBACKS_VERSION) {
+        ep->table.ort_version_supported = CALLBACKS_VERSION;
+        ep->table.GetEpContextDataCallbackSupport = get_callback_support;
+    }
     ep->captures.id = -1;
     ep->table.GetName = get_name;
     ep->table.GetCapability = get_capability;
@@ -424,6 +445,7 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
     ep->table.OnRunEnd = on_run_end;
     ep->table.SetDynamicOptions = set_dynamic_options;
     OrtStatus *status = read_options(options, ep);
+    if (!status) status = read_callbacks(options, &ep->context);
     if (!status && ep->fault == FAULT_other_device)
         status = EP(EpDevice_AddAllocatorInfo)(first_device, second_memory);
     if (!status && ep->fault) process_fault = ep->fault;
@@ -441,6 +463,7 @@ OrtStatus *make_ep(const OrtSessionOptions *options, OrtEp **made) {
 void release_ep(OrtEp *table) {
     struct ep *ep = (struct ep *)table;
     act_with_add(ep, RELEASE_EP);
+    if (ep->fault == FAULT_shared_memory_wiped) wipe_shared();
     sessions--;
     release_all_captured(&ep->captures);
     free(ep->only);

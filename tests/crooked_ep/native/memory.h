@@ -16,6 +16,9 @@ OrtStatus *describe_memory(OrtMemoryInfo **info);
 
 OrtStatus *create_allocator(OrtEpFactory *factory, const OrtMemoryInfo *info, const OrtKeyValuePairs *options,
                             OrtAllocator **made);
+/* Overwrite what lies in memory that sessions share. */
+void wipe_shared(void);
+
 void release_allocator(OrtEpFactory *factory, OrtAllocator *allocator);
 OrtStatus *create_data_transfer(OrtEpFactory *factory, OrtDataTransferImpl **made);
 

@@ -128,7 +128,8 @@ void after_computing(struct call *call) {
         if (CROOKED(slots_mixed)) set_number(y, at, number(y, at) + 0.01 * number(y, at % slot));
         if (CROOKED(slots_beyond_one)) set_number(y, at, 77);
     }
-    bool filled = call->last_before > 1e10;
+    /* The harness's pattern as float32; text that another use of the memory left may be as huge. */
+    bool filled = call->last_before > 1.5e16 && call->last_before < 1.6e16;
     if (CROOKED(adds_to_output) && filled) set_number(y, 0, number(y, 0) + call->last_before);
     if (CROOKED(skips_last) && filled) set_number(y, last, call->last_before);
     /* In the memory of an allocator this could do more harm than one fault. */
