@@ -97,8 +97,8 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
     # pass.
     unknown = _is_unknown(runtime)
     token, modes = secrets.token_hex(16), _modes(runtime)
-    there = port_there(port) if runtime.ssh else port
-    opening = hello(token, modes, f"tcp://127.0.0.1:{there}" if listener else "")
+    port = port_there(port) if runtime.ssh else port
+    opening = hello(token, modes, f"tcp://127.0.0.1:{port}" if listener else "")
     return Started(
         popen=start_process(
             command, {launcher.FOLDER_VARIABLE: str(folder)}, folder, silent=listener is not None
