@@ -44,7 +44,9 @@ double peak_mib(bool reset);
 int thread_count(void);
 int descriptor_count(void);
 void limit_memory(int64_t mib);
-int processor_count(void);
+int processor_count(void); /* how many this process may use */
+const char *processor_model(Arena *arena);
+const char *processor_features(Arena *arena); /* as Linux lists them, between spaces; NULL where it is unknown */
 const char *system_name(void);
 const char *machine_name(void);
 

@@ -10,6 +10,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,7 +190,42 @@ void process_begin(void) {
 #endif
 }
 
-int processor_count(void) { return (int)sysconf(_SC_NPROCESSORS_ONLN); }
+int processor_count(void) {
+#ifdef __linux__
+    cpu_set_t usable;
+    if (!sched_getaffinity(0, sizeof usable, &usable)) return CPU_COUNT(&usable);
+#endif
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Return the first value of a key in /proc/cpuinfo, or NULL. */
+static const char *cpuinfo(Arena *arena, const char *key) {
+    FILE *file = fopen("/proc/cpuinfo", "re");
+    char line[8192];
+    const char *found = NULL;
+    size_t length = strlen(key);
+    while (file && !found && fgets(line, sizeof line, file)) {
+        const char *colon = strchr(line, ':');
+        if (!colon || strncmp(line, key, length) || line + length + strspn(line + length, "\t ") != colon) continue;
+        const char *value = colon + 1 + strspn(colon + 1, " ");
+        found = arena_text(arena, value, strcspn(value, "\n"));
+    }
+    if (file) fclose(file);
+    return found;
+}
+
+const char *processor_model(Arena *arena) {
+    const char *model = cpuinfo(arena, "model name"); /* Linux has none of Arm processors */
+    return model ? model : "";
+}
+
+const char *processor_features(Arena *arena) {
+#if defined(__x86_64__) || defined(__i386__)
+    return cpuinfo(arena, "flags");
+#else
+    return cpuinfo(arena, "Features"); /* an emulator may show the file of another processor, which has none */
+#endif
+}
 
 static struct utsname *system_facts(void) {
     static struct utsname facts;

@@ -240,6 +240,16 @@ int descriptor_count(void) {
 
 /* --- the machine --- */
 
+const char *processor_model(Arena *arena) {
+    const char *model = variable(arena, "PROCESSOR_IDENTIFIER");
+    return model ? model : "";
+}
+
+const char *processor_features(Arena *arena) {
+    (void)arena;
+    return NULL; /* Windows has no list of them */
+}
+
 int processor_count(void) { return (int)GetActiveProcessorCount(ALL_PROCESSOR_GROUPS); }
 
 NTSYSAPI LONG NTAPI RtlGetVersion(RTL_OSVERSIONINFOW *);

@@ -40,6 +40,7 @@ extern OrtEnv *ort_env;
 
 bool runtime_load(Arena *arena, const char *asked, Refusal *refusal);
 void environment_put(Message *message, bool with_target);
+void processor_put(Message *message);
 bool target_open(Arena *arena, const Json *config, Refusal *refusal);
 const Json *target_config(void);
 const char *runtime_version(void);

@@ -163,7 +163,7 @@ void environment_put(Message *message, bool with_target) {
     bool some = false;
     put_then(message, "{\"agent\":\"c\",\"platform\":", system_name());
     put_then(message, ",\"machine\":", machine_name());
-    put_format(message, ",\"processor\":{\"model\":\"\",\"count\":%d}", processor_count());
+    processor_put(message);
     put(message, ",\"not_watched\":[\"fp_control\",\"signals\",\"locale\",\"directory\",\"environment\",\"descriptors\","
                  "\"file_mask\",\"limits\",\"files\",\"processes\",\"leftovers\",\"inputs\",\"printed\",\"memory\"]");
     if (*version) {

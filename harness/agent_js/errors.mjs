@@ -25,6 +25,8 @@ export class Unsupported extends Error {}
 /** The device of the provider is lost: no session of this process computes any more. */
 export class DeviceLost extends Error {}
 
+// Errors of onnxruntime have no code in JavaScript. Where Python's class is NotImplemented, the text has these words.
+const NO_KERNEL = 'Could not find an implementation for ';
 const LIMIT = 4000; // characters of a message, as harness.agent.safe_text.clean
 
 for (const each of [Unavailable, OptionRejected, Unfeedable, Unsupported, DeviceLost]) {
@@ -44,8 +46,9 @@ export function textOf(error, limit = LIMIT) {
   return sendable(text.slice(0, limit - tail) + text.slice(text.length - tail));
 }
 
-/** Return the name of the class of anything that was thrown. */
+/** Return the name of the class of anything that was thrown; that of Python for an operator without a kernel. */
 export function kindOf(error) {
+  if (textOf(error).includes(NO_KERNEL)) return 'NotImplemented';
   // emscripten throws bare numbers for C++ exceptions.
   return error instanceof Error ? sendable(String(error.name).slice(0, 100)) : typeof error;
 }

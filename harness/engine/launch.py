@@ -20,7 +20,7 @@ from harness.agent.hello import PROBE, hello
 from harness.agent.importer import packed_sources
 from harness.agent.sources import sources_in
 from harness.agent.system import PARENT
-from harness.engine.started import BEAT_S, SOCKET, SSH, Started, start_process
+from harness.engine.started import BEAT_S, SOCKET, Started, port_there, ssh_command, start_process
 
 if TYPE_CHECKING:
     from harness.plan.target import Runtime
@@ -97,6 +97,7 @@ def launch(runtime: "Runtime", env: Mapping[str, str], folder: Path) -> Started:
     # pass.
     unknown = _is_unknown(runtime)
     token, modes = secrets.token_hex(16), _modes(runtime)
+    port = port_there(port) if runtime.ssh else port
     opening = hello(token, modes, f"tcp://127.0.0.1:{port}" if listener else "")
     return Started(
         popen=start_process(
@@ -197,5 +198,4 @@ def _remote_command(runtime: "Runtime", port: int) -> tuple[str, ...]:
     python = runtime.python or PYTHON
     if python.startswith("~/"):  # a shell does not expand a quoted ~
         python = "." + python[1:]  # ssh starts in the home folder
-    back = ("-o", "ExitOnForwardFailure=yes", "-R", f"127.0.0.1:{port}:127.0.0.1:{port}") if port else ()
-    return (*SSH[:-1], *back, SSH[-1], str(runtime.ssh), shlex.quote(python))
+    return (*ssh_command(str(runtime.ssh), port), shlex.quote(python))

@@ -23,7 +23,7 @@ from harness.agent.hello import hello
 from harness.agent.launcher import sign_of_life
 from harness.agent.orphans import OWNER
 from harness.engine import bring_files, windows_shell
-from harness.engine.started import BEAT_S, SOCKET, SSH, Started, start_process
+from harness.engine.started import BEAT_S, SOCKET, SSH, Started, port_there, ssh_command, start_process
 from harness.plan.target import Runtime
 
 _SSH_HOME = "$HOME/.cache/ort-ep-harness/agents"
@@ -59,7 +59,8 @@ def launch_program(runtime: Runtime, env: Mapping[str, str], folder: Path) -> St
     port = listener.getsockname()[1] if listener else 0
     token = secrets.token_hex(16)
     modes = {LINE: (LINE,), BINARY: (BINARY,)}.get(runtime.channel or "", MODES)
-    opening = hello(token, modes, f"tcp://127.0.0.1:{port}" if listener else "").encode() + b"\n"
+    there = port_there(port) if runtime.ssh else port
+    opening = hello(token, modes, f"tcp://127.0.0.1:{there}" if listener else "").encode() + b"\n"
     marker = owner = ""
     if runtime.ssh and windows_shell.is_for_windows(runtime.agent[0]):
         marker = f"ep-harness-{secrets.token_hex(8)}"
@@ -182,8 +183,7 @@ def _reach(runtime: Runtime, port: int) -> list[str]:
     """Return the command that hands its last argument to a shell over there."""
     if runtime.adb:
         return [*_adb(runtime), "shell"]
-    back = ("-o", "ExitOnForwardFailure=yes", "-R", f"127.0.0.1:{port}:127.0.0.1:{port}") if port else ()
-    return [*SSH[:-1], *back, SSH[-1], str(runtime.ssh)]
+    return list(ssh_command(str(runtime.ssh), port))
 
 
 def _adb(runtime: Runtime) -> list[str]:

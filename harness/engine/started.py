@@ -42,6 +42,26 @@ _QUIET = {"OPENBLAS_NUM_THREADS": "1"}
 """numpy's threads spin after its import, some 0.1 s of a processor in all, and nothing here needs them."""
 
 
+def port_there(port: int) -> int:
+    """Return the port over there that ssh forwards to one here, so that an agent can connect back.
+
+    It is another number, for over there may be this machine, and of the same range of ports.
+    """
+    return port ^ 0x2000
+
+
+def ssh_command(host: str, port: int = 0) -> tuple[str, ...]:
+    """Return the command that hands its last argument to a shell over there.
+
+    Args:
+        host: What ssh connects to.
+        port: Port here to which ``port_there`` leads over there; 0 for none.
+    """
+    way = f"127.0.0.1:{port_there(port)}:127.0.0.1:{port}"
+    back = ("-o", "ExitOnForwardFailure=yes", "-R", way) if port else ()
+    return (*SSH[:-1], *back, SSH[-1], host)
+
+
 class Started(NamedTuple):
     """A process that waits for the bytes that make it an agent.
 

@@ -95,6 +95,7 @@ def test_sessions_of_companions_are_open_beside_a_model(serve: Serve, tmp_path: 
 def test_buffers_are_used_again(serve: Serve, tmp_path: Path) -> None:
     path: Any = product(tmp_path)
     found = facts(serve(path, X, X, scenario="buffers", scenario_settings={}))
+    assert found.pop("shared_with") == ["with other weights", "with other activations"]
     assert found == {"buffers_on": ["y: cpu"], "runs": 8, "equal_to_plain": True}
 
 

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import random
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from harness.agent.frame import FrameReader, framed
+from harness.agent.system import CPU_FEATURES
 from harness.core.errors import UsageError
 from harness.core.record import Record
 from harness.runtimes.native_agent import SOURCES, build_agent
@@ -91,7 +93,12 @@ def test_a_program_for_windows_gets_its_ending(tmp_path: Path) -> None:
 
 def test_the_sources_are_few_lines() -> None:
     lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in SOURCES.glob("*.[ch]"))
-    assert lines <= 7500
+    assert lines <= 8000
+
+
+def test_it_looks_for_the_features_of_a_processor_that_python_looks_for() -> None:
+    text = (SOURCES / "processor.c").read_text(encoding="utf-8")
+    assert tuple(re.findall(r'"(\w+)",', text)) == CPU_FEATURES
 
 
 @pytest.mark.parametrize("only", ["nonsense", "models in pieces", "values"])
@@ -222,5 +229,8 @@ def test_operators_have_the_same_verdicts_as_with_python(tmp_path: Path) -> None
         found[record.target][record.model] = record
     assert found["python"].keys() == found["c"].keys(), done.stdout
     assert len(found["c"]) > 12
+    # Which precision a provider may compute in depends on the processor.
+    told = json.loads((tmp_path / "run" / "run.json").read_text())["targets"]
+    assert told["c"]["processor"] == told["python"]["processor"]
     differing = [name for name, record in found["c"].items() if seen(record) != seen(found["python"][name])]
     assert differing == []

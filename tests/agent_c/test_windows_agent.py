@@ -152,7 +152,7 @@ suites = ["onnx-node"]
 [[target]]
 name = "linux"
 provider = "CPUExecutionProvider"
-runtime = {{ packages = ["onnxruntime==1.31.1"] }}
+runtime = {{ packages = ["onnxruntime==1.32.0"] }}
 [[target]]
 name = "windows"
 provider = "CPUExecutionProvider"

@@ -76,6 +76,11 @@ def test_a_lost_device_is_an_error_of_its_own_kind(evaluate: Callable[..., Any])
     assert found["sick"] == "the device is gone"
 
 
+def test_an_operator_without_a_kernel_is_told_in_the_word_of_python(evaluate: Callable[..., Any]) -> None:
+    message = "Could not find an implementation for ImageDecoder(20) node with name ''"
+    assert evaluate(PLAY, {"error": message})["kind"] == "NotImplemented"
+
+
 def test_an_error_that_leaves_the_device_well_does_not_end_the_process(evaluate: Callable[..., Any]) -> None:
     found = evaluate(PLAY, {"error": "no such kernel"})
     assert (found["kind"], found["message"], found["sick"]) == ("Error", "no such kernel", "")

@@ -111,7 +111,7 @@ AGENT = ["./my_agent.pl", "--flag"]
         {"agent": AGENT, "channel": "socket"},
         {"agent": AGENT, "command": "env SETTING=x"},
         {"agent": AGENT, "ssh": "user@board"},
-        {"agent": ["perl", "./my_agent.pl"], "ssh": "user@board", "channel": "socket"},
+        {"agent": ["perl", "./my_agent.pl"], "ssh": "user@board"},
         {"agent": AGENT, "adb": "board7"},
         {"agent": AGENT, "adb": "board7", "channel": "socket"},
     ],

@@ -28,6 +28,7 @@ SSHD = shutil.which(
 )
 SSH = shutil.which("ssh")
 FAKE = Path(__file__).parent.parent / "engine" / "fake_onnxruntime"
+EXAMPLE = Path(__file__).parents[2] / "docs" / "how-to" / "my_agent.pl"
 RUNTIMES: dict[str, dict[str, str]] = {
     "here": {},
     "command": {"command": f"env {shlex.quote(sys.executable)}"},
@@ -165,6 +166,18 @@ def test_each_model_is_uploaded_once(events: list[Event], box: Path) -> None:
         # Two targets had all of them, and the CPU provider was asked about some.
         kept = list((box.parent / where / "models").iterdir())
         assert len(kept) == len(MODELS)
+
+
+@pytest.mark.parametrize(
+    "agent", [{"python": sys.executable}, {"agent": [str(EXAMPLE)]}], ids=["python", "program"]
+)
+@pytest.mark.usefixtures("box")
+def test_an_agent_connects_back_through_ssh(agent: dict[str, Any], tmp_path: Path) -> None:
+    runtime = {"ssh": "box", "channel": "socket", **agent}
+    target = {"name": "far", "provider": "CPUExecutionProvider", "runtime": runtime}
+    events = run(tmp_path, {"suites": ["onnx-node"]}, [target], ["test_abs"])
+    assert problem(events, "far") == ""
+    assert records(events, "far")["test_abs"].verdict is Verdict.PASS
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the fake dies by POSIX signals, and looks at /proc")
