@@ -1,21 +1,20 @@
-"""Tensors that count along an axis, and what is compared with them: lengths of rows, and positions in them.
+"""Tensors that count along an axis: 0, 1, 2 and so on, as a mask of padding is made of them.
 
-A mask of padding is ``Less(Range(0, extent, 1), lengths)``, whatever the input of the lengths is called.
+Such a mask is ``Less(Range(0, extent, 1), lengths)``, whatever the input of the lengths is called.
 """
 
 from collections import ChainMap
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping
 from typing import TYPE_CHECKING
 
 from harness.corpus.node_use import Use
-from harness.corpus.nodes import operator_set
-from harness.operators.value_domains import Domain, Extent, Extents
+from harness.operators.book import operators_with
+from harness.operators.value_domains import Extent, Extents
 
 if TYPE_CHECKING:
     import onnx
 
-_ORDERS = operator_set("Greater GreaterOrEqual Less LessOrEqual")
-_KEEPS_NUMBERS = operator_set("Cast Expand Identity Reshape Squeeze Tile Unsqueeze")
+_KEEPS_VALUES = operators_with(lambda row: row.keeps_values)
 _OPEN_END = 1 << 40
 
 
@@ -26,7 +25,7 @@ class AxisCounts:
         self.extents: MutableMapping[str, Extents] = ChainMap({}, outer.extents if outer else {})
         """Tensor -> its elements, which are extents of axes."""
         self.counts: MutableMapping[str, Extent] = ChainMap({}, outer.counts if outer else {})
-        """Tensor that holds 0, 1, 2 and so on -> the extent up to which it counts."""
+        """Tensor that holds such positions -> the extent of their axis."""
 
     def alias(self, name: str, outer: "AxisCounts", of: str) -> None:
         """Give a name the facts that another scope has under another name."""
@@ -39,32 +38,27 @@ class AxisCounts:
         """Note what the result of a node of ONNX's own domain counts."""
         if not node.input or not node.output:
             return
-        given = self.extents.get(node.input[0])
-        found: Extents | None = None
-        if node.op_type == "Shape":
-            first, end = int(use.number("start", 0)), int(use.number("end", _OPEN_END))
-            found = (use.shape(0) or ())[first:end]
-        elif node.op_type == "Range":
+        name = node.output[0]
+        if node.op_type == "Range":
             limit = self.extents.get(node.input[1], ())
             if use.constant(0) == (0,) and use.constant(2) == (1,) and len(limit) == 1 and limit[0]:
-                self.counts[node.output[0]] = limit[0]
-        elif node.op_type in _KEEPS_NUMBERS:
-            self.alias(node.output[0], self, node.input[0])
-        elif given is not None and node.op_type == "Gather":
-            found = tuple(given[int(at)] for at in use.constant(1) if -len(given) <= at < len(given))
-        elif given is not None and node.op_type == "Slice":
-            starts, ends, steps = use.constant(1), use.constant(2), use.constant(4) or (1,)
-            if len(starts) == len(ends) == 1 and steps == (1,):
-                found = given[int(starts[0]) : int(ends[0])]
+                self.counts[name] = limit[0]
+        elif node.op_type in _KEEPS_VALUES and node.input[0] in self.counts:
+            self.counts[name] = self.counts[node.input[0]]
+        found = _extents_in(node, use, self.extents.get(node.input[0], ()))
         if found:
-            self.extents[node.output[0]] = found
+            self.extents[name] = found
 
-    def compared(self, node: "onnx.NodeProto") -> Iterator[tuple[int, Domain]]:
-        """Yield the inputs of a node that are compared with a count: their indices, and their values."""
-        if node.op_type not in _ORDERS and node.op_type != "Equal":
-            return
-        for index, other in ((0, 1), (1, 0)):
-            extent = self.counts.get(node.input[other])
-            if extent is not None:
-                is_equal = node.op_type == "Equal"
-                yield index, Domain(extents=(extent,)) if is_equal else Domain(lengths=(extent,))
+
+def _extents_in(node: "onnx.NodeProto", use: Use, given: Extents) -> Extents:
+    """Return the extents of axes that the result of a node holds; ``given`` are those of its first input."""
+    if node.op_type == "Shape":
+        first, end = int(use.number("start", 0)), int(use.number("end", _OPEN_END))
+        return (use.shape(0) or ())[first:end]
+    if node.op_type == "Gather":
+        return tuple(given[int(at)] for at in use.constant(1) if -len(given) <= at < len(given))
+    if node.op_type == "Slice":
+        starts, ends, steps = use.constant(1), use.constant(2), use.constant(4) or (1,)
+        plain = len(starts) == len(ends) == 1 and steps == (1,)
+        return given[int(starts[0]) : int(ends[0])] if plain else ()
+    return given if len(given) == 1 and node.op_type in _KEEPS_VALUES else ()

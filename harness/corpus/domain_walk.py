@@ -105,7 +105,12 @@ class _Walk:
             if function is not None:
                 self._call(function, node, scope, depth)
                 continue
-            use = Use(node=node, shapes=scope.shapes, constants=scope.constants)
+            use = Use(
+                node=node,
+                shapes=scope.shapes,
+                constants=scope.constants,
+                counts=scope.counts.counts,
+            )
             self._restrict(node, use, scope)
             self._follow(node, scope)
             if not domain_of(node):
@@ -139,18 +144,15 @@ class _Walk:
         """Restrict the graph inputs whose values an operator reads."""
         row = find_operator(operator_name(domain_of(node), node.op_type))
         for index, rule in row.values.items() if row else ():
-            self._demand(node, index, rule if isinstance(rule, Domain) else rule(use), scope)
-        for index, wanted in scope.counts.compared(node):
-            self._demand(node, index, wanted, scope)
-
-    def _demand(self, node: "onnx.NodeProto", index: int, wanted: Domain | None, scope: _Scope) -> None:
-        name = node.input[index] if index < len(node.input) else ""
-        origins = scope.origins.get(name, frozenset()) if name else frozenset()
-        if not origins or wanted is None or (origins, wanted) in self._taken:
-            return
-        self._taken.add((origins, wanted))
-        for origin in sorted(origins, key=lambda one: (one.name, one.moved)):
-            self._take(origin, wanted)
+            name = node.input[index] if index < len(node.input) else ""
+            origins = scope.origins.get(name, frozenset()) if name else frozenset()
+            if not origins:
+                continue
+            wanted = rule if isinstance(rule, Domain) else rule(use)
+            if wanted is not None and (origins, wanted) not in self._taken:
+                self._taken.add((origins, wanted))
+                for origin in sorted(origins, key=lambda one: (one.name, one.moved)):
+                    self._take(origin, wanted)
 
     def _take(self, origin: _Origin, wanted: Domain) -> None:
         if origin.moved and (wanted.distinct is not None or wanted.tuples):

@@ -19,12 +19,13 @@ _SMALL_CONSTANT = 64
 class Use(msgspec.Struct, frozen=True, kw_only=True):
     """A node as a rule reads it. Inputs go by their index; an unknown one is None or empty.
 
-    Shapes and constants are those that are known, by the names of tensors.
+    Shapes, constants and counts are those that are known, by the names of tensors.
     """
 
     node: "onnx.NodeProto"
     shapes: Mapping[str, Extents]
     constants: "Mapping[str, onnx.TensorProto]"
+    counts: Mapping[str, Extent]
 
     def number(self, attribute: str, default: float) -> float:
         """Return a numeric attribute of the node."""
@@ -39,6 +40,10 @@ class Use(msgspec.Struct, frozen=True, kw_only=True):
         shape = self.shape(index) or ()
         extent = shape[axis] if -len(shape) <= axis < len(shape) else None
         return None if isinstance(extent, int) and extent <= 0 else extent
+
+    def count(self, index: int) -> Extent | None:
+        """Return the length of the axis along which an input holds positions: 0, 1, 2 and so on."""
+        return self.counts.get(self._name(index))
 
     def constant(self, index: int, most: int = _SMALL_CONSTANT) -> tuple[float, ...]:
         """Return the elements of an input that is a small constant."""

@@ -79,6 +79,10 @@ class NodeUse(Protocol):
         """Return the length of an axis of an input, unless it is unknown or 0."""
         ...
 
+    def count(self, index: int) -> Extent | None:
+        """Return the length of the axis along which an input holds positions: 0, 1, 2 and so on."""
+        ...
+
     def constant(self, index: int, most: int = ...) -> tuple[float, ...]:
         """Return the elements of an input that is a small constant."""
         ...
@@ -148,10 +152,13 @@ def compared_with(other: int) -> ValueRule:
     """Return the rule of what is compared with a constant: of a table's numbers all occur.
 
     A scalar equals the number with which it is compared. A tensor compared with one number, such as the
-    padding token, has no restriction.
+    padding token, has no restriction. What is compared with positions is one of them.
     """
 
     def rule(use: NodeUse) -> Domain | None:
+        extent = use.count(other)
+        if extent is not None:
+            return Domain(extents=(extent,))
         numbers = use.constant(other, _MOST_ROWS)
         if not all(one == int(one) for one in numbers if abs(one) < _WHOLE):
             return None
@@ -159,6 +166,16 @@ def compared_with(other: int) -> ValueRule:
             return Domain(low=min(numbers), high=max(numbers) + 1)
         scalar = use.shape(1 - other) in {(), (1,)}
         return Domain(pattern=numbers) if numbers and scalar else None
+
+    return rule
+
+
+def length_counted_by(other: int) -> ValueRule:
+    """Return the rule of what is compared with positions along an axis: the lengths that end a mask."""
+
+    def rule(use: NodeUse) -> Domain | None:
+        extent = use.count(other)
+        return None if extent is None else Domain(lengths=(extent,))
 
     return rule
 

@@ -1,7 +1,16 @@
 """Elementwise operators: arithmetic, comparisons, functions and activations."""
 
 from harness.operators.row import MICROSOFT, BookRow, plain
-from harness.operators.value_domains import DIVISOR, POSITIVE, Domain, base_of_power, compared_with
+from harness.operators.value_domains import (
+    DIVISOR,
+    POSITIVE,
+    Domain,
+    base_of_power,
+    compared_with,
+    length_counted_by,
+)
+
+COUNTED_BY_EACH_OTHER = {0: length_counted_by(1), 1: length_counted_by(0)}
 
 # fmt: off
 ROWS = (
@@ -50,9 +59,11 @@ ROWS = (
         float32_inside=True, shape="like_first", sized_as_first=True),
     BookRow("Gelu", domains=(MICROSOFT,), units=4, rounds_inside=True, from_one=True, steps="stepwise",
         differs_in_float16=True, shape="like_first", sized_as_first=True),
-    BookRow("Greater", exact=True, jumps=True, shape_arithmetic=True, shape="broadcast",
+    BookRow("Greater", exact=True, jumps=True, values=COUNTED_BY_EACH_OTHER,
+        shape_arithmetic=True, shape="broadcast",
         numbers="np.greater"),
-    BookRow("GreaterOrEqual", exact=True, jumps=True, shape_arithmetic=True, shape="broadcast",
+    BookRow("GreaterOrEqual", exact=True, jumps=True, values=COUNTED_BY_EACH_OTHER,
+        shape_arithmetic=True, shape="broadcast",
         numbers="np.greater_equal"),
     BookRow("HardSigmoid", shape="like_first", sized_as_first=True, head="sigmoid"),
     BookRow("HardSwish", steps="stepwise", shape="like_first", sized_as_first=True,
@@ -60,8 +71,10 @@ ROWS = (
     BookRow("IsInf", exact=True, shape="like_first"),
     BookRow("IsNaN", exact=True, shape="like_first"),
     BookRow("LeakyRelu", shape="like_first", sized_as_first=True),
-    BookRow("Less", exact=True, jumps=True, shape_arithmetic=True, shape="broadcast", numbers="np.less"),
-    BookRow("LessOrEqual", exact=True, jumps=True, shape_arithmetic=True, shape="broadcast",
+    BookRow("Less", exact=True, jumps=True, values=COUNTED_BY_EACH_OTHER,
+        shape_arithmetic=True, shape="broadcast", numbers="np.less"),
+    BookRow("LessOrEqual", exact=True, jumps=True, values=COUNTED_BY_EACH_OTHER,
+        shape_arithmetic=True, shape="broadcast",
         numbers="np.less_equal"),
     BookRow("Log", units=1.5, rounds_inside=True, values={0: POSITIVE}, differs_in_float16=True,
         shape="like_first"),
