@@ -11,7 +11,7 @@ from harness.core.value import STRING
 from harness.corpus.attempts import ValueRange
 from harness.corpus.element_types import is_floating, limits_of
 from harness.corpus.open_sizes import AXIS, dimension_size
-from harness.corpus.port import Port
+from harness.corpus.port import Port, name_words
 from harness.operators.value_domains import Domain, Extent
 
 
@@ -66,7 +66,6 @@ class DistinctTuples(msgspec.Struct, frozen=True):
 Content = Range | Indices | Counting | Constant | Pattern | Distinct | DistinctTuples
 
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _MASKS = ({"attention", "mask"}, {"input", "mask"})
 _POSITIONS = {"position", "ids"}
 _IMAGES = frozenset({"image", "images", "img"})
@@ -94,7 +93,7 @@ def content_of(
     asked = None if settings is None else _asked(port.type.dtype, settings)
     if (content := asked or _sample_rate(port)) is not None:
         return content
-    words = [word.lower() for word in _WORD.findall(port.name)]
+    words = name_words(port.name)
     last_two = set(words[-2:])
     whole = "int" in port.type.dtype
     rows = rows_of(domain, sizes)

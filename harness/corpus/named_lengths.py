@@ -4,14 +4,12 @@ The graph shows this only where it compares them with positions of that input (`
 graphs divide by the step of a spectrum before.
 """
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from harness.corpus.open_sizes import axis_name
-from harness.corpus.port import Port
+from harness.corpus.port import Port, name_words
 from harness.operators.value_domains import Domain, Extent
 
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _LENGTHS = frozenset({"len", "lens", "length", "lengths"})
 _OTHER_LENGTHS = frozenset({"cache", "kv", "max", "min", "past", "total"})
 """Lengths of a cache, of what is generated, or of all together, which may be longer than any input."""
@@ -21,7 +19,7 @@ def with_named_lengths(domains: Mapping[str, Domain], ports: Sequence[Port]) -> 
     """Return the values that inputs may hold, those of lengths by their names included."""
     found = dict(domains)
     for port in ports:
-        words = _words(port)
+        words = name_words(port.name)
         if not words or words[-1] not in _LENGTHS or not _OTHER_LENGTHS.isdisjoint(words):
             continue
         if port.type.dtype not in {"int32", "int64"} or not _is_one_for_each_row(port):
@@ -33,10 +31,6 @@ def with_named_lengths(domains: Mapping[str, Domain], ports: Sequence[Port]) -> 
     return found
 
 
-def _words(port: Port) -> list[str]:
-    return [word.lower() for word in _WORD.findall(port.name)]
-
-
 def _is_one_for_each_row(port: Port) -> bool:
     shape = port.type.shape
     return shape is not None and all(size == 1 for size in shape[1:])
@@ -45,7 +39,9 @@ def _is_one_for_each_row(port: Port) -> bool:
 def _extents(port: Port, ports: Sequence[Port]) -> Iterator[Extent]:
     """Yield the length of a row of each input that is meant: of those with a word of it, or else of all."""
     rows = [(one, length) for one in ports if one.name != port.name and (length := _row_length(one))]
-    named = [length for one, length in rows if not set(_words(one)).isdisjoint(_words(port)[:-1])]
+    named = [
+        length for one, length in rows if not set(name_words(one.name)).isdisjoint(name_words(port.name)[:-1])
+    ]
     yield from named or (length for _, length in rows)
 
 

@@ -1,5 +1,6 @@
 """The declared inputs and outputs of a model."""
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     import onnx
 
 _DENSE = "test a form of the model with dense tensors there"
+
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
 PortKind = Literal["tensor", "sequence", "optional", "map"]
 
@@ -51,6 +54,11 @@ class Port(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     type: ValueType
+
+
+def name_words(name: str) -> list[str]:
+    """Return the words of an input's name in lower case: of ``inputIds`` and ``input_ids`` the same."""
+    return [word.lower() for word in _WORD.findall(name)]
 
 
 def value_type(proto: "onnx.TypeProto", dimensions: Mapping[str, int]) -> ValueType:
