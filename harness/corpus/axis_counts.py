@@ -24,15 +24,19 @@ class AxisCounts:
     def __init__(self, outer: "AxisCounts | None" = None) -> None:
         self.extents: MutableMapping[str, Extents] = ChainMap({}, outer.extents if outer else {})
         """Tensor -> its elements, which are extents of axes."""
-        self.counts: MutableMapping[str, Extent] = ChainMap({}, outer.counts if outer else {})
+        self.positions: MutableMapping[str, Extent] = ChainMap({}, outer.positions if outer else {})
         """Tensor that holds such positions -> the extent of their axis."""
 
     def alias(self, name: str, outer: "AxisCounts", of: str) -> None:
         """Give a name the facts that another scope has under another name."""
         if of in outer.extents:
             self.extents[name] = outer.extents[of]
-        if of in outer.counts:
-            self.counts[name] = outer.counts[of]
+        if of in outer.positions:
+            self.positions[name] = outer.positions[of]
+
+    def fact(self, name: str) -> tuple[Extents | None, Extent | None]:
+        """Return what is known of a tensor: the extents that it holds, and the axis that it counts along."""
+        return self.extents.get(name), self.positions.get(name)
 
     def follow(self, node: "onnx.NodeProto", use: Use) -> None:
         """Note what the result of a node of ONNX's own domain counts."""
@@ -42,9 +46,9 @@ class AxisCounts:
         if node.op_type == "Range":
             limit = self.extents.get(node.input[1], ())
             if use.constant(0) == (0,) and use.constant(2) == (1,) and len(limit) == 1 and limit[0]:
-                self.counts[name] = limit[0]
-        elif node.op_type in _KEEPS_VALUES and node.input[0] in self.counts:
-            self.counts[name] = self.counts[node.input[0]]
+                self.positions[name] = limit[0]
+        elif node.op_type in _KEEPS_VALUES and node.input[0] in self.positions:
+            self.positions[name] = self.positions[node.input[0]]
         found = _extents_in(node, use, self.extents.get(node.input[0], ()))
         if found:
             self.extents[name] = found

@@ -12,7 +12,7 @@ from harness.corpus.nodes import bodies, domain_of, number_of, operator_name
 from harness.corpus.open_sizes import axis_name
 from harness.corpus.port import model_text
 from harness.operators.book import find_operator, operators_with
-from harness.operators.value_domains import Domain, Extents
+from harness.operators.value_domains import Domain, Extent, Extents
 
 if TYPE_CHECKING:
     import onnx
@@ -63,7 +63,8 @@ class _Scope:
 
     def fact(self, name: str) -> "_Fact":
         """Return the known facts of a tensor."""
-        return self.origins.get(name, frozenset()), self.shapes.get(name), id(self.constants.get(name))
+        origins, constant = self.origins.get(name, frozenset()), id(self.constants.get(name))
+        return origins, self.shapes.get(name), constant, self.counts.fact(name)
 
     def alias(self, name: str, outer: "_Scope", of: str) -> None:
         """Give a name the facts that another scope has under another name."""
@@ -75,8 +76,9 @@ class _Scope:
         self.counts.alias(name, outer.counts, of)
 
 
-_Fact = tuple[frozenset[_Origin], Extents | None, int]
-"""All that is known of a tensor: graph inputs whose values it holds, its shape, the ``id`` of its value."""
+_Fact = tuple[frozenset[_Origin], Extents | None, int, tuple[Extents | None, Extent | None]]
+"""All that is known of a tensor: graph inputs whose values it holds, its shape, the ``id`` of its value, and
+what it counts."""
 
 
 class _Walk:
@@ -109,7 +111,7 @@ class _Walk:
                 node=node,
                 shapes=scope.shapes,
                 constants=scope.constants,
-                counts=scope.counts.counts,
+                counts=scope.counts.positions,
             )
             self._restrict(node, use, scope)
             self._follow(node, scope)

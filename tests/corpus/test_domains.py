@@ -99,6 +99,13 @@ def test_the_positions_of_a_function_are_those_of_its_caller() -> None:
         " { r = Range(zero, n, one) m = Less(r, u) }"
     )
     assert domains_of(model) == {"many": TIMES}
+    # An earlier call differs in that alone.
+    size = onnx.helper.make_node("Size", ["x"], ["size"])
+    call = onnx.helper.make_node("mask", ["size", "u", "zero", "one"], ["other"], domain="own")
+    at = len(model.graph.node) - 1
+    for node in (call, size):
+        model.graph.node.insert(at, node)
+    assert domains_of(model) == {"many": TIMES}
 
 
 def test_bodies_and_functions_are_entered() -> None:
