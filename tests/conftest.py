@@ -65,7 +65,7 @@ EARLIER_S = {"crooked_ep": 180.0, "real_ep": 60.0, "triage": 60.0}
 """How long before that time the last test of a folder begins; a slow processor takes as long for one."""
 
 OF_REAL_PROVIDERS = ("test_local_matrix.py", "test_real_providers.py")
-"""Files that begin whatever time is left: each real provider, and the README's first command."""
+"""Files that begin first: each real provider, and the README's first command."""
 
 SUITES = suites_cache()
 """The user's suites, whatever cache tests have."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.corpus.fitting.demands import Demand, demands_of
 from harness.corpus.fitting.known_tensors import NOTHING, KnownTensor, results_of, weight
-from harness.corpus.nodes import bodies
+from harness.corpus.nodes import bodies, domain_of
 from harness.corpus.work.size import SIZE_ERRORS
 
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ class Walk:
     def __init__(self, model: "onnx.ModelProto") -> None:
         self.visited = 0
         """Number of nodes in all walks."""
-        self._opsets = {
-            "" if one.domain == "ai.onnx" else one.domain: one.version for one in model.opset_import
-        }
+        self._opsets = {domain_of(one): one.version for one in model.opset_import}
         self._functions = {(one.domain, one.name): one for one in model.functions}
         self._left = _MOST_NODES
         self._found: DemandsByPlace = {}
