@@ -13,6 +13,10 @@ _FAINT = 0.01
 """Errors show in larger numbers: the rounding error of 1, times the limit for one element, is 2e-4 of it."""
 
 
+_NEARLY = 1e-4
+"""Of 0 or 1: an error of the score before a sigmoid or a softmax is ten thousand times smaller there."""
+
+
 def why_weak(goldens: Sequence[NamedValues], tolerance_for: ToleranceFor) -> str:
     """Return why a golden is weak, in one line: no output of any data set would reveal most wrong answers.
 
@@ -38,15 +42,19 @@ def holds_nan(goldens: Sequence[NamedValues]) -> bool:
 
 
 def is_faint(goldens: Sequence[NamedValues]) -> bool:
-    """Return whether a golden has floats, none of them as large as 1 %, and nothing else.
+    """Return whether a golden has floats, none of which shows how exactly it was computed.
 
-    Probabilities may have the rounding error of 1, whatever their size: where all are small, an EP that is
-    off by a thousandth passes.
+    They are all below 1 %: probabilities may have the rounding error of 1, whatever their size, so an EP
+    that is off by a thousandth passes. Or they are all nearly 0 or 1: scores of any size lead to these.
     """
-    parts = [part for part in _parts(goldens) if part is not None]
-    if not parts or any(not part.dtype.startswith(("float", "bfloat")) for part in parts):
-        return False
-    return all(float(np.nanmax(np.abs(one), initial=0.0)) < _FAINT for one in _numbers(iter(parts)))
+    floats = [part for part in _parts(goldens) if part is not None and "float" in part.dtype]
+    return bool(floats) and all(_is_faint(one[~np.isnan(one)]) for one in _numbers(iter(floats)))
+
+
+def _is_faint(numbers: Array) -> bool:
+    if not numbers.size or np.abs(numbers).max() < _FAINT:
+        return True
+    return bool((np.minimum(np.abs(numbers), np.abs(1 - numbers)) < _NEARLY).all())
 
 
 def holds_special(value: Value) -> bool:

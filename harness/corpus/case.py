@@ -41,6 +41,7 @@ from harness.corpus.row_cache import LARGEST_CONTENT, open_row_cache
 from harness.corpus.session_chain import SessionChain
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suite import Suite
+from harness.corpus.table_columns import with_table_columns
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
 from harness.corpus.unused_data import refuse_unused
 from harness.corpus.work.estimate import work_of
@@ -55,7 +56,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "at_draw", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 7
+_FORMAT = 8
 """Increase it when other facts of a case are kept."""
 
 
@@ -267,7 +268,7 @@ def _read(
         weights = weight_names(proto.graph)
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)
         facts = model_facts(proto)
-        domains = with_named_lengths(domains_of(proto), ports)
+        domains = with_table_columns(with_named_lengths(domains_of(proto), ports), proto)
     check_names(path, settings, ports, outputs)
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()

@@ -12,7 +12,7 @@ from harness.corpus.attempts import ValueRange
 from harness.corpus.element_types import is_floating, limits_of
 from harness.corpus.open_sizes import AXIS, dimension_size
 from harness.corpus.port import Port, name_words
-from harness.operators.value_domains import Domain, Extent
+from harness.operators.value_domains import Column, Domain, Extent
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -63,7 +63,15 @@ class DistinctTuples(msgspec.Struct, frozen=True):
     sizes: tuple[int, ...]
 
 
-Content = Range | Indices | Counting | Constant | Pattern | Distinct | DistinctTuples
+class Table(msgspec.Struct, frozen=True):
+    """A value of each of these columns in each row; one column stands for all. Numbers stay within bounds."""
+
+    columns: tuple[Column, ...]
+    low: float = -math.inf
+    high: float = math.inf
+
+
+Content = Range | Indices | Counting | Constant | Pattern | Distinct | DistinctTuples | Table
 
 
 _MASKS = ({"attention", "mask"}, {"input", "mask"})
@@ -147,6 +155,9 @@ def _demanded(domain: Domain, rows: int | None, sizes: Mapping[str, int]) -> Con
     """Return the content that a graph demands, if it leaves no choice of ranges."""
     if domain.pattern:
         return Pattern(domain.pattern)
+    if domain.columns:
+        low, high = (-math.inf, math.inf) if domain.low is None else (domain.low, math.inf)
+        return Table(domain.columns, low, high if domain.high is None else domain.high)
     tuples = _known(domain.tuples, sizes)
     if tuples and len(tuples) == len(domain.tuples):
         return DistinctTuples(tuples)

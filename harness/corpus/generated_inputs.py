@@ -12,6 +12,7 @@ from harness.corpus.contents import Constant, Content
 from harness.corpus.element_types import limits_of
 from harness.corpus.port import Port, ValueType
 from harness.corpus.recipes.recipe_parts import FromRecipe, elements_of
+from harness.corpus.recipes.table import rows_of_numbers, rows_of_texts
 
 UNKNOWN_SIZE = 1
 """The size of every dimension that neither the model nor the matrix gives a size."""
@@ -23,6 +24,9 @@ _FULL_RANGE = {"uint8", "int8", "uint16", "int16", "int4", "uint4", "int2", "uin
 
 REMEDY = "give it a shape or dimensions in [[model]] of the matrix, or provide a test_data_set_0"
 """The next step if the declaration of an input is incomplete."""
+
+_MOST_WHOLE = 1 << 53
+"""Up to this, a float64 holds each whole number."""
 
 _GOLDEN_RATIO = 0.618
 """Distance of neighbours in a sequence over the range, so that they are in no order."""
@@ -67,6 +71,8 @@ def _elements(
     if dtype == STRING:
         if isinstance(content, Constant):
             return Tensor(dtype=dtype, array=np.full(shape, content.value, dtype=object))
+        if isinstance(content, contents.Table):
+            return Tensor(dtype=dtype, array=rows_of_texts(content, shape, random))
         # A list of positions: for a position without dimensions, numpy returns a str instead of an array.
         places = np.asarray(random.integers(0, len(SAMPLE_WORDS), shape))
         words = np.array(SAMPLE_WORDS, dtype=object)[places.reshape(-1)]
@@ -75,6 +81,8 @@ def _elements(
         raise ValueError(f"data of element type {dtype or 'unknown'} cannot be generated")
     if isinstance(content, FromRecipe):
         drawn = elements_of(content, dtype, shape, random)
+    elif isinstance(content, contents.Table):
+        drawn = _held(dtype, rows_of_numbers(content, shape, random))
     else:
         drawn = _draw(dtype, shape, random, content)
     return Tensor(dtype=dtype, array=np.asarray(drawn).astype(DTYPES[dtype]).reshape(shape))
@@ -106,6 +114,15 @@ def _draw(dtype: str, shape: tuple[int, ...], random: np.random.Generator, conte
         case Constant(value):
             drawn = np.full(shape, value)
     return np.asarray(drawn)
+
+
+def _held(dtype: str, drawn: Array) -> Array:
+    """Return numbers that a type holds: whole ones for integers."""
+    if "int" not in dtype:
+        return drawn
+    low, high = limits_of(dtype)
+    whole = np.rint(np.nan_to_num(drawn))
+    return np.asarray(np.clip(whole, low, min(high, _MOST_WHOLE)).astype(np.int64))
 
 
 def _away_from_zero(drawn: Array, low: float, high: float, away: float) -> Array:

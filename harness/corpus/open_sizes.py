@@ -14,7 +14,10 @@ from harness.corpus.symbols import computed, free_symbols
 BATCH_NAME = re.compile(r"batch|^(?:n|b|bs)$", re.IGNORECASE)
 """Names of the batch dimension."""
 
-_BATCH_SIZE = 2
+BATCH_SIZE = 2
+TABLE_ROWS = 97
+"""Of a table whose values are compared with thresholds, categories or other rows: most of these then occur,
+and a kernel that takes 8 or 16 rows at once has a rest."""
 
 _PRIMES = (3, 5, 7, 11, 13)
 """Sizes of the other dimensions: all of them and their products with 2 are different.
@@ -23,7 +26,8 @@ Five are enough for most models; further names reuse them in turn, so that tenso
 """
 
 SizePattern = int | str
-"""``"distinct"``: the batch is 2, the others take ``_PRIMES``. ``"single"``: the same with a batch of 1.
+"""``"distinct"``: the batch is 2, or that of a table, and the others take ``_PRIMES``. ``"single"``: the same
+with a batch of 1.
 
 An integer, or ``"image:N"``: every size is that number; with ``"image:N"`` the batch is 1. In another draw
 the primes are the next ones, and a number is doubled or tripled.
@@ -52,11 +56,17 @@ def open_dimensions(ports: Iterable[Port]) -> tuple[str, ...]:
 
 
 def sizes_of(
-    ports: Sequence[Port], pattern: SizePattern, given: Mapping[str, int], fit: Fit = NO_FIT, draw: int = 0
+    ports: Sequence[Port],
+    pattern: SizePattern,
+    given: Mapping[str, int],
+    fit: Fit = NO_FIT,
+    draw: int = 0,
+    rows: int = BATCH_SIZE,
 ) -> dict[str, int]:
     """Return a size for each dimension of ``open_dimensions``.
 
-    ``given`` sizes override the graph's requirements from ``fit``, which override the pattern.
+    ``given`` sizes override the graph's requirements from ``fit``, which override the pattern. ``rows`` is
+    the batch of the pattern ``"distinct"``.
     """
     names = open_dimensions(ports)
     batch = batch_dimensions(names, ports)
@@ -70,7 +80,7 @@ def sizes_of(
         primes = {name: _PRIMES[(number + draw) % len(_PRIMES)] for number, name in enumerate(others)}
         chosen = primes | (fit.draws[draw] if fit.draws else {})
         if pattern == "single" or not fit.draws:
-            chosen |= dict.fromkeys(batch, _BATCH_SIZE + draw if pattern == "distinct" else 1)
+            chosen |= dict.fromkeys(batch, rows + draw if pattern == "distinct" else 1)
     if pattern != "distinct":
         chosen |= {name: max(chosen[name], size) for name, size in fit.least.items()}
     return completed(ports, chosen, given)

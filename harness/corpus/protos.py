@@ -133,6 +133,22 @@ def few_numbers(proto: "onnx.TensorProto | None", most: int) -> tuple[float, ...
         return ()
 
 
+def listed(node: "onnx.NodeProto", *names: str) -> list[Any]:
+    """Return the elements of the first of these attributes of a node that has some: numbers or texts."""
+    by_name = {one.name: one for one in node.attribute}
+    for name in names:
+        one = by_name.get(name)
+        if one is None:
+            continue
+        if one.HasField("t"):
+            return list(tensor_value(one.t).array.reshape(-1))
+        if one.strings:
+            return [text.decode(errors="replace") for text in one.strings]
+        if one.floats or one.ints:
+            return list(one.floats or one.ints)
+    return []
+
+
 def tensor_proto(value: Tensor, name: str = "") -> "onnx.TensorProto":
     """Return a message with a tensor, as ``raw_data`` unless it consists of strings."""
     proto = tensor_type(value)

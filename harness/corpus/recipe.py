@@ -20,7 +20,15 @@ from harness.corpus.fitting.small_tensors import NumberArray
 from harness.corpus.fitting.starts import DRAWS, beginning
 from harness.corpus.generated_inputs import REMEDY, UNKNOWN_SIZE, generate
 from harness.corpus.model_errors import InputError, SettingsError
-from harness.corpus.open_sizes import axis_name, completed, dimension_size, open_dimensions, sizes_of
+from harness.corpus.open_sizes import (
+    BATCH_SIZE,
+    TABLE_ROWS,
+    axis_name,
+    completed,
+    dimension_size,
+    open_dimensions,
+    sizes_of,
+)
 from harness.corpus.port import Port, ValueType
 from harness.corpus.recipes.natural import natural
 from harness.corpus.recipes.recipe_parts import FromRecipe, by_recipe
@@ -88,8 +96,14 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
         """Return the sizes that are given, in the matrix or by the shapes of inputs there."""
         return _sizes_in_shapes(self.ports, self.settings) | self.given
 
+    @property
+    def rows(self) -> int:
+        """Return the size of the batch, where the pattern of an attempt names none."""
+        columns = (column for domain in self.domains.values() for column in domain.columns)
+        return TABLE_ROWS if any(column.choices or column.near for column in columns) else BATCH_SIZE
+
     def _sizes(self, attempt: InputAttempt) -> dict[str, int]:
-        return sizes_of(self.ports, attempt.sizes, self.fixed, self.fit, attempt.draw)
+        return sizes_of(self.ports, attempt.sizes, self.fixed, self.fit, attempt.draw, self.rows)
 
 
 def fitted(recipe: Recipe, model: "onnx.ModelProto") -> Recipe:
@@ -118,7 +132,7 @@ def _fit(recipe: Recipe, walk: Walk) -> Fit:
         return {port.name: _on_trial(port, recipe, all_sizes, numbers[port.name]) for port in ports}
 
     def starts(least: dict[str, int]) -> tuple[dict[str, int], ...]:
-        chosen = (sizes_of(ports, FIRST.sizes, given, draw=draw) for draw in range(DRAWS))
+        chosen = (sizes_of(ports, FIRST.sizes, given, draw=draw, rows=recipe.rows) for draw in range(DRAWS))
         return tuple(beginning(ports, one, least, draw) for draw, one in enumerate(chosen))
 
     totals = completed(ports, dict.fromkeys(names, 1), given)

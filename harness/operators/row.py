@@ -75,6 +75,10 @@ FitDemand = Literal[
     "gemm", "recurrence", "channels", "layer", "concatenation", "reshape", "expand",
     "squeeze", "slice", "gather", "pad", "top_k", "split", "space_to_depth", "trees",
 ]  # fmt: skip
+ColumnsRule = Literal[
+    "", "affine", "categories", "imputes", "joins", "keeps", "keys", "rows", "scaler", "selects",
+    "support_vectors", "tokens", "trees", "words",
+]  # fmt: skip
 Products = Literal[
     "", "window", "quantized_window", "transposed_window", "matmul", "quantized_matmul", "gemm",
     "block_product", "recurrence", "attention", "equation", "transform", "kernel",
@@ -220,6 +224,13 @@ class BookRow(_Named, frozen=True, kw_only=True):
         Mapping[int, ValueRule],
         _fact("Input -> the values that it is defined for, or a rule that gives them.", _TEXT),
     ] = {}
+    columns: Annotated[
+        ColumnsRule,
+        _fact(
+            "The rule of what it does with the columns of a table, or compares them with.",
+            "its text, and what converters of scikit-learn, XGBoost, LightGBM and CatBoost write",
+        ),
+    ] = ""
     undefined: Annotated[Undefined, _fact("The rule that tells where its result is undefined.", _TEXT)] = ""
     defined_from: Annotated[
         int | None, _fact("The opset from which on its result is defined for all values.", _TEXT)

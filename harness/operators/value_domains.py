@@ -21,6 +21,27 @@ _MOST_ROWS = 1 << 16
 """Largest number of table entries with which values are compared, one after another."""
 
 
+class Column(msgspec.Struct, frozen=True, kw_only=True):
+    """The values of a column of a table: by default numbers of a standard normal distribution.
+
+    Attributes:
+        choices: Numbers or texts, of which each value is one; empty: any.
+        near: Numbers to one of which each value is close. In one row all columns are close to those of the
+            same place, as rows of another table are.
+        centre: Of other numbers.
+        spread: Their standard deviation.
+        gaps: Some values are missing: NaN.
+        words: Each value is a text of several of the choices.
+    """
+
+    choices: tuple[float | str, ...] = ()
+    near: tuple[float, ...] = ()
+    centre: float = 0.0
+    spread: float = 1.0
+    gaps: bool = False
+    words: bool = False
+
+
 class Domain(msgspec.Struct, frozen=True, kw_only=True):
     """The values that an input may hold. Several demands on one input intersect.
 
@@ -34,6 +55,7 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
         distinct: The values differ from each other along this axis; None: they need not.
         tuples: The last axis of the input holds index tuples into axes of these lengths, and the tuples
             differ from each other.
+        columns: The values of each column of a table, or of all alike.
     """
 
     low: float | None = None
@@ -44,6 +66,7 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
     pattern: tuple[float, ...] = ()
     distinct: int | None = None
     tuples: tuple[Extent, ...] = ()
+    columns: tuple[Column, ...] = ()
 
     def within(self, other: "Domain") -> "Domain":
         """Return the values that are in both domains; if there are none, this domain."""
@@ -61,6 +84,7 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
             pattern=self.pattern or other.pattern,
             distinct=self.distinct if self.distinct is not None else other.distinct,
             tuples=self.tuples or other.tuples,
+            columns=self.columns or other.columns,
         )
 
 

@@ -61,11 +61,15 @@ def test_the_reasons_of_several_outputs_are_counted() -> None:
         ([floats(9e-3), floats(np.nan, -1e-3), floats()], True),
         ([floats(9e-3), floats(-0.02, 1e-9)], False),
         ([floats(9e-3, np.inf)], False),
-        ([floats(9e-3), tensor(np.array([1, 2]))], False),
+        ([floats(9e-3), tensor(np.array([1, 2]))], True),
+        ([tensor(np.array([1, 2]))], False),
+        ([floats(1, 0, 1 - 1e-6, 1e-7)], True),
+        ([floats(1, 0, 0.999)], False),
+        ([floats(1, 0, -1)], False),
         ([], False),
     ],
 )
-def test_floats_that_are_all_below_a_hundredth_are_faint(outputs: list[Value], *, faint: bool) -> None:
+def test_floats_that_are_all_small_or_all_zero_or_one_are_faint(outputs: list[Value], *, faint: bool) -> None:
     assert is_faint([tuple((f"y{number}", value) for number, value in enumerate(outputs))]) is faint
 
 

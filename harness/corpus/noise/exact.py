@@ -13,7 +13,7 @@ from onnx.helper import make_node, make_tensor
 
 from harness.corpus.nodes import domain_of
 from harness.corpus.noise.drawing import DOUBLE, FLOAT_TENSOR
-from harness.corpus.noise.tensors import GRID, ReadableTensors
+from harness.corpus.noise.tensors import EXACT_UP_TO, GRID, ReadableTensors
 from harness.corpus.noise.terms import attribute_of
 from harness.corpus.schema_types import FLOAT_TYPES
 from harness.operators.book import operators_with
@@ -24,9 +24,6 @@ SELECTS_FROM = 9
 _BINARY = operators_with(lambda row: row.exact_where == "binary")
 _SUMS = operators_with(lambda row: row.exact_where == "sum")
 """Operators whose results are exact if all operands are coarse, and no partial sum is too large."""
-
-_EXACT_UP_TO = 2.0**24
-"""Number up to which float32 represents all whole numbers."""
 
 _BOOL, _INT64 = onnx.TensorProto.BOOL, onnx.TensorProto.INT64
 
@@ -148,7 +145,7 @@ def _summed(node: onnx.NodeProto, stem: str) -> Iterator[onnx.NodeProto]:
         parts.append(f"{cut}.all")
         bound.input[index] = size
     yield bound
-    yield _number(f"{stem}.limit", _EXACT_UP_TO * GRID * GRID)
+    yield _number(f"{stem}.limit", EXACT_UP_TO * GRID * GRID)
     yield make_node("Sub", [f"{stem}.bound", f"{stem}.limit"], [f"{stem}.over"])
     yield make_node("Relu", [f"{stem}.over"], [f"{stem}.beyond"])
     yield make_node("ReduceSum", [f"{stem}.beyond"], [f"{stem}.excess"], keepdims=0)

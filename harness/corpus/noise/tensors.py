@@ -10,7 +10,7 @@ from harness.corpus.element_types import ELEMENT_TYPES, is_floating
 from harness.corpus.nodes import bodies, domain_of, weight_names
 from harness.corpus.noise.operator_rounding import CIRCULAR, CLOSED, CONTROL_INPUTS, COPIES
 from harness.corpus.noise.terms import PartialDims, attribute_of
-from harness.corpus.protos import tensor_value
+from harness.corpus.protos import listed, tensor_value
 from harness.corpus.schema_types import FLOAT_TYPES, declared_types
 from harness.operators.book import operators_with
 
@@ -22,6 +22,12 @@ _MOST_WHOLE = 64
 
 _LARGEST_WHOLE = 256
 """The number up to which even bfloat16 represents all whole numbers."""
+
+EXACT_UP_TO = 2.0**24
+"""Number up to which float32 represents all whole numbers."""
+
+_TREES = frozenset({"TreeEnsemble", "TreeEnsembleRegressor"})
+_LEAVES = ("leaf_weights", "target_weights", "target_weights_as_tensor")
 
 GRID = 1 / 16
 """Products of multiples of this are multiples of a 256th, and so are their sums."""
@@ -190,10 +196,22 @@ def _not_angles(graph: onnx.GraphProto) -> set[str]:
 def makes_whole(node: onnx.NodeProto, scope: ReadableTensors) -> bool:
     """Return whether the results of a node are whole numbers."""
     if domain_of(node):
-        return False
+        return node.op_type in _TREES and _adds_whole(node)
     if node.op_type == "Cast":
         return scope.types.get(node.input[0]) not in FLOAT_TYPES or node.input[0] in scope.whole
     if node.op_type == "Constant":
         return any(one.name == "value" and is_whole(one.t) for one in node.attribute)
     floats = [name for name in node.input if scope.is_float(name)]
     return node.op_type in CLOSED and bool(floats) and scope.whole.issuperset(floats)
+
+
+def _adds_whole(node: onnx.NodeProto) -> bool:
+    """Return whether trees add up whole numbers, so exactly: an isolation forest numbers its leaves.
+
+    The result is never of a narrower type than float32.
+    """
+    adds = attribute_of(node, "aggregate_function", b"SUM") in {b"SUM", b"MIN", b"MAX", 1, 2, 3}
+    plain = attribute_of(node, "post_transform", b"NONE") in {b"NONE", 0}
+    weights = [*listed(node, *_LEAVES), *listed(node, "base_values", "base_values_as_tensor")]
+    whole = all(math.isfinite(one) and one == int(one) for one in weights)
+    return adds and plain and whole and sum(map(abs, weights)) <= EXACT_UP_TO

@@ -51,10 +51,12 @@ ROWS = (
         terms="third_input", shape="like_first", sized_as_first=True),
     BookRow("SkipSimplifiedLayerNormalization", domains=(MICROSOFT,), rounds_inside=True, steps="stepwise",
         terms="third_input", sized_as_first=True),
+    BookRow("CDist", domains=(MICROSOFT,), columns="rows"),
+    BookRow("Tokenizer", domains=(MICROSOFT,), columns="tokens"),
     *plain(
         """
         AttnLSTM BeamSearch BiasDropout BiasSoftmax BiasSplitGelu BifurcationDetector
-        BitmaskBiasDropout BitmaskDropout BranchwiseRMSNorm CDist ComplexMul ComplexMulConj
+        BitmaskBiasDropout BitmaskDropout BranchwiseRMSNorm ComplexMul ComplexMulConj
         ConvStateReplay ConvTransposeWithDynamicPads CropAndResize DecoderAttention
         DecoderMaskedSelfAttention DequantizeBFP DequantizeWithOrder
         DynamicSparseAttention DynamicTimeWarping EPContext EngramGate ExpandDims
@@ -73,7 +75,7 @@ ROWS = (
         QuantizeWithOrder RMSNormRotary ReduceSumInteger RelativePositionBias RemovePadding
         RestorePadding Rfft RouterGateUpProj SampleOp Sampling ScaledSiLU SkipGroupNorm Snpe
         SparseAttention SparseAttentionIndexer SparsePagedAttention SparseToDenseMatMul
-        SpeculativePrefixCommit SwiGLU Tokenizer TorchEmbedding TransposeMatMul UnfoldTensor
+        SpeculativePrefixCommit SwiGLU TorchEmbedding TransposeMatMul UnfoldTensor
         VarlenCausalConvWithState VarlenNGramHashMapping WhisperBeamSearch WordConvEmbedding
         """,
         domains=(MICROSOFT,),

@@ -7,7 +7,7 @@ from harness.operators.value_domains import ONE, Domain
 ROWS = (
     BookRow("If", exact=True),
     BookRow("Loop", exact=True, control_inputs=(0,), values={0: Domain(low=2, high=5), 1: ONE}),
-    BookRow("Scan", exact=True),
+    BookRow("Scan", exact=True, columns="rows"),
     BookRow("SequenceMap", exact=True),
 )
 # fmt: on

@@ -17,7 +17,7 @@ from harness.operators.value_domains import (
 # fmt: off
 ROWS = (
     BookRow("Compress", exact=True, copies=0),
-    BookRow("Gather", exact=True, passes_angles=True, keeps_whole=True,
+    BookRow("Gather", exact=True, columns="selects", passes_angles=True, keeps_whole=True,
         values={1: index_into(0, attribute="axis")}, keeps_values=True, copies=0, indexed=True,
         shape_arithmetic=True, size="gather", fit="gather", numbers="gather", partly_read=True,
         passes_scores="moves"),

@@ -1,9 +1,12 @@
 """Strings."""
 
-from harness.operators.row import plain
+from harness.operators.row import BookRow, plain
 
 # fmt: off
 ROWS = (
-    *plain("RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer"),
+    BookRow("StringNormalizer", columns="keeps"),
+    BookRow("StringSplit", columns="tokens"),
+    BookRow("TfIdfVectorizer", columns="words"),
+    *plain("RegexFullMatch StringConcat"),
 )
 # fmt: on
