@@ -84,6 +84,7 @@ STEPS = (
     Step("judging.py", "judging.py", 4, "--sample 50", 3),
     Step("planted", "-m benchmarks.planted --out {scratch}/planted.json", 20),
     Step("generation", "-m benchmarks.generation --out {scratch}/generation.json", 10),
+    Step("oracle.py", "oracle.py", 6),
     Step("places_killed.py", "places_killed.py", 30, needs="root, Slurm, a network namespace"),
 )
 """In the order in which they run."""

@@ -5,9 +5,9 @@ same cells through its agent in C, or with ``--agent python`` through the other.
 the answer is right, wrong, or none. Cells of which one of them claims nothing are counted: those that the
 harness excludes, and random numbers, of which ONNX has no expected ones.
 
-Where the oracle says ``near``, an element is beyond ONNX's tolerances, and all are within 1e-3 of the
-output's largest number. Such data cannot say more, so either answer of the harness agrees with it. They are
-counted, too.
+Where the oracle says ``near``, an element is beyond ONNX's tolerances, and all are close to the expected ones
+beside the output's largest number. Such data cannot say more, so either answer of the harness agrees with it.
+They are counted, too.
 
 Exit code 1: fewer than 99.9 % of the cells agree. Each that does not is named.
 """

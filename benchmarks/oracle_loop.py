@@ -7,8 +7,9 @@ as soon as it is known: ``{"model", "says", "why", "of_largest"}``. ``says`` is
 
 * ``right``: within ONNX's tolerances of the expected data, 1e-3 of each element and 1e-7; integers, booleans
   and strings are equal;
-* ``near``: beyond them, and each error at most 1e-3 of the output's largest number. Where numbers of 100
-  cancel to 1e-6, no float32 meets ONNX's tolerances, whoever computes;
+* ``near``: beyond them, and each error at most 1e-3 of the output's largest number, or 16 roundings to its
+  type if that is more. Where numbers of 100 cancel to 1e-6, no float32 meets ONNX's tolerances, whoever
+  computes, and 1e-3 is two roundings to float16;
 * ``wrong``: farther away, or of another type or shape;
 * ``random``: not ``right``, and an operator draws random numbers, of which nobody has the expected ones;
 * ``none``: there is no answer, and ``why`` is the message.
@@ -33,6 +34,7 @@ RTOL, ATOL = 1e-3, 1e-7
 """ONNX's own, of each of its operator tests (onnx.backend.test.loader)."""
 RTOL_BFLOAT16 = 2**-6
 """Two units in the last place, as ONNX's own runner allows (onnx.backend.test.runner)."""
+ROUNDINGS = 16
 RANDOM = (
     "Bernoulli",
     "Dropout",
@@ -135,7 +137,8 @@ def compared(found: np.ndarray, wanted: np.ndarray) -> tuple[str, float]:
     """A word for one tensor, and its largest error over the largest expected number."""
     if found.shape != wanted.shape or found.dtype != wanted.dtype:
         return "wrong", np.inf
-    if not is_rounded(wanted.dtype):
+    rounding = rounding_of(wanted.dtype)
+    if rounding is None:
         return "right" if np.array_equal(found, wanted) else "wrong", 0.0
     rtol = RTOL_BFLOAT16 if wanted.dtype.name == "bfloat16" else RTOL
     wide = np.complex128 if wanted.dtype.kind == "c" else np.float64
@@ -148,16 +151,16 @@ def compared(found: np.ndarray, wanted: np.ndarray) -> tuple[str, float]:
     of_largest = most / largest if largest else (np.inf if most else 0.0)
     if np.allclose(found, wanted, rtol=rtol, atol=ATOL, equal_nan=True):
         return "right", float(of_largest)
-    return "near" if of_largest <= rtol else "wrong", float(of_largest)
+    return "near" if of_largest <= max(RTOL, ROUNDINGS * rounding) else "wrong", float(of_largest)
 
 
-def is_rounded(dtype: np.dtype) -> bool:
-    """Whether a type holds real or complex numbers."""
+def rounding_of(dtype: np.dtype) -> float | None:
+    """The largest error of rounding to a type, as a part of the number; None for a type without fractions."""
     try:
-        ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+        digits = ml_dtypes.finfo(dtype).nmant  # type: ignore[no-untyped-call]
     except ValueError:
-        return False
-    return True
+        return None
+    return float(2.0 ** -(digits + 1))
 
 
 if __name__ == "__main__":

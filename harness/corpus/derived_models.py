@@ -36,6 +36,7 @@ _PRUNED = (
     "lora",
     "precision",
     "revealed",
+    "settled",
     "zeroed",
 )
 """Folders of the cache with models that can be made again at any time."""

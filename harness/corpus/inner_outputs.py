@@ -1,5 +1,6 @@
 """A model with inner tensors as further outputs: their values decide how the other outputs are judged."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -44,11 +45,8 @@ def read_by_partials(case: Case) -> tuple[str, ...]:
 def revealed_case(case: Case, names: tuple[str, ...]) -> Case | Inapplicable:
     """Return the case with some of its tensors as further outputs; without expected outputs.
 
-    The model is written to the cache, once.
-
     Returns:
-        Return ``Inapplicable`` if there are no names, if weights are in other files, or if the model is too
-        large.
+        Return ``Inapplicable`` if there are no names, and as ``rewritten``.
 
     Raises:
         ModelError: The model is broken or missing.
@@ -56,29 +54,53 @@ def revealed_case(case: Case, names: tuple[str, ...]) -> Case | Inapplicable:
     """
     if not names:
         return Inapplicable("nothing inside the model decides how its outputs are judged")
+
+    def change(model: "onnx.ModelProto") -> None:
+        for name in names:
+            model.graph.output.add().name = name  # onnxruntime infers its type
+
+    made = rewritten(case, "revealed", digest_of("revealed", _FORMAT, case.digest, names), change)
+    if isinstance(made, Inapplicable):
+        return made
+    return msgspec.structs.replace(
+        made,
+        outputs=(*case.outputs, *names),
+        output_types=(*case.output_types, *(ValueType(kind="tensor") for _ in names)),
+    )
+
+
+def rewritten(
+    case: Case, kind: str, digest: str, change: "Callable[[onnx.ModelProto], None]"
+) -> Case | Inapplicable:
+    """Return a case with another graph, without expected outputs; its model is written to the cache, once.
+
+    ``kind`` is the folder of the cache, ``digest`` the name of the model there.
+
+    Returns:
+        Return ``Inapplicable`` if weights are in other files, or if the model is too large.
+
+    Raises:
+        ModelError: The model is broken or missing.
+        UsageError: The cache cannot be written.
+    """
     if case.external:
         return Inapplicable("the weights of the model are in other files")
     with blame(case.model_path):
         if case.model_path.stat().st_size > _LARGEST:
             return Inapplicable(f"the model takes more than {_LARGEST >> 20} MiB")
-
         stays = case.model_path.stat().st_size > LARGE
 
     def make(model: "onnx.ModelProto") -> dict[str, bytes]:
         if stays:
             model = without_own_weights(model, case.model_path)
-        for name in names:
-            model.graph.output.add().name = name  # onnxruntime infers its type
+        change(model)
         return {MODEL_FILE: model.SerializeToString()}
 
-    digest = digest_of("revealed", _FORMAT, case.digest, names)
-    home = derive(case, "revealed", digest, make, with_file=stays)
+    home = derive(case, kind, digest, make, with_file=stays)
     return msgspec.structs.replace(
         case,
         model_path=home / MODEL_FILE,
         external=(home / WEIGHTS_FILE,) if stays else (),
-        outputs=(*case.outputs, *names),
-        output_types=(*case.output_types, *(ValueType(kind="tensor") for _ in names)),
         data_sets=tuple(DataSet(name=one.name, inputs=one.inputs) for one in case.data_sets),
         digest=digest,
     )

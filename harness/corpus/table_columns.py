@@ -201,17 +201,21 @@ def _width(port: "onnx.ValueInfoProto") -> int | None:
     return width if 0 <= width <= _MOST_COLUMNS else None
 
 
-def _keeps(walk: _Walk, node: "onnx.NodeProto", given: Sequence[_Table]) -> Sequence[_Cell | None]:
+def _keeps(_walk: _Walk, node: "onnx.NodeProto", given: Sequence[_Table]) -> Sequence[_Cell | None]:
+    text_or_flag = node.op_type == "Cast" and int(attribute(node, "to", 0)) in {_STRING, _BOOL}
+    return () if text_or_flag else given[0]
+
+
+def _reshapes(walk: _Walk, node: "onnx.NodeProto", given: Sequence[_Table]) -> Sequence[_Cell | None]:
+    """One column stays one, and several stay what they are where the last axis keeps its length."""
     table = given[0]
-    if node.op_type == "Cast" and int(attribute(node, "to", 0)) in {_STRING, _BOOL}:
-        return ()
-    if len(table) == 1 or node.op_type in _SAME_PLACES:
+    if len(table) == 1:
         return table
-    if node.op_type == "Reshape":
-        shape = walk.constant(node, 1)
-        last = None if shape is None or shape.size != 2 else int(shape[-1])  # noqa: PLR2004
-        return table if last in {len(table), -1} and (last != -1 or int(shape[0]) == 0) else ()  # type: ignore[index]
-    return ()
+    shape = walk.constant(node, 1) if node.op_type == "Reshape" else None
+    if shape is None or shape.size != 2:  # noqa: PLR2004 - rows and columns
+        return ()
+    first, last = shape.tolist()
+    return table if last == len(table) or (first, last) == (0, -1) else ()
 
 
 def _imputed(walk: _Walk, node: "onnx.NodeProto", given: Sequence[_Table]) -> Sequence[_Cell | None]:
@@ -372,7 +376,6 @@ def _tokens(_walk: _Walk, _node: "onnx.NodeProto", given: Sequence[_Table]) -> S
 
 
 _DOMAINS = frozenset({"", "ai.onnx.ml", "com.microsoft"})
-_SAME_PLACES = frozenset({"Cast", "Flatten", "Identity", "StringNormalizer"})
 _EQUAL_MODES = ("BRANCH_EQ", 4)
 """As a text, and in TreeEnsemble's ``nodes_modes``."""
 
@@ -383,6 +386,7 @@ _RULES: dict[str, _Rule] = {
     "joins": _joins,
     "keeps": _keeps,
     "keys": _keys,
+    "reshapes": _reshapes,
     "rows": _rows,
     "scaler": _scaler,
     "selects": _selects,
@@ -394,7 +398,7 @@ _RULES: dict[str, _Rule] = {
 _COLUMNS = rules_of(lambda row: row.columns, _RULES)
 """Operator -> its rule in the book."""
 
-_PASS_GAPS: frozenset[_Rule | None] = frozenset({_imputed, _joins, _keeps, _selects, _trees})
+_PASS_GAPS: frozenset[_Rule | None] = frozenset({_imputed, _joins, _keeps, _reshapes, _selects, _trees})
 """Rules that say themselves what becomes of NaN."""
 
 

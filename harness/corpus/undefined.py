@@ -63,7 +63,7 @@ def partials_of(model: "onnx.ModelProto") -> tuple[Partial, ...]:
     """Return the nodes of a graph whose operators have no defined result for some values."""
     graph = model.graph
     opset = opsets_of(model).get("", 0)
-    found = _reaching(graph)
+    found = reaching(graph)
     if not found:
         return ()
     # One bit for each of them: a model may have as many outputs as nodes.
@@ -85,7 +85,7 @@ def partials_of(model: "onnx.ModelProto") -> tuple[Partial, ...]:
             op=node.op_type,
             inputs=tuple(map(model_text, node.input)),
             axis=int(number_of(node, "axis", 0)),
-            to=_target(node),
+            to=target_of(node),
             opset=opset,
             reaches=tuple(sorted(names)),
         )
@@ -93,7 +93,7 @@ def partials_of(model: "onnx.ModelProto") -> tuple[Partial, ...]:
     )
 
 
-def _reaching(graph: "onnx.GraphProto") -> list[int]:
+def reaching(graph: "onnx.GraphProto") -> list[int]:
     """Return the indices of the first nodes that may have an undefined result on which an output depends."""
     if not any(node.op_type in UNDEFINED_RULES for node in graph.node):
         return []  # most tests of operators
@@ -141,13 +141,14 @@ def undefined_outputs(partials: Iterable[Partial], values: Mapping[str, Value]) 
     return found
 
 
-def _target(node: "onnx.NodeProto") -> str:
+def target_of(node: "onnx.NodeProto") -> str:
+    """Return the element type to which a ``Cast`` leads; empty for another node."""
     return ELEMENT_TYPES.get(int(number_of(node, "to", 0)), "")
 
 
 def _may_be_undefined(node: "onnx.NodeProto") -> bool:
     if node.op_type == "Cast":
-        return _is_partial(_target(node))
+        return _is_partial(target_of(node))
     return not any(one.name == "reduction" and one.s not in {b"", b"none"} for one in node.attribute)
 
 

@@ -27,6 +27,8 @@ _ASKED_ONCE = frozenset(
         QuestionKind.ZEROED,
         QuestionKind.REVEALED,
         QuestionKind.UNDEFINED,
+        QuestionKind.SETTLED_LOW,
+        QuestionKind.SETTLED_HIGH,
         QuestionKind.REPEATED,
     }
 )

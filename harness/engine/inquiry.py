@@ -4,21 +4,24 @@ import contextlib
 from collections.abc import Mapping, Sequence
 
 import msgspec
+import numpy as np
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
 from harness.core.facts import CPU_PROVIDER
+from harness.core.metrics import widen
 from harness.core.missing import Need
 from harness.core.noise import PRECISIONS
 from harness.core.own_cpu import lacks
 from harness.core.precision import BYTE_PRODUCTS, INTEGER_KERNELS
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.spread import Spread
-from harness.core.value import NamedValues
+from harness.core.value import STRING, NamedValues, Value, leaves, to_wire
 from harness.corpus.case import Case
 from harness.corpus.inner_outputs import read_by_partials
 from harness.corpus.model_check import broken_rule
 from harness.corpus.noisy import split_allowed
+from harness.corpus.settled import can_be_settled
 from harness.corpus.undefined import CONTESTED, undefined_outputs
 from harness.engine.cases import Cases, LoadedCase, why_no_model
 from harness.engine.compare_sets import numbered
@@ -30,6 +33,9 @@ from harness.golden.golden_answer import Golden
 from harness.golden.provenance import may_saturate
 from harness.golden.trust import doubt_about
 from harness.plan.plan import Plan
+
+_CLOSE = 1e-3
+"""Relative: what is undefined changes an output by more, or one of two values of it changes another bit."""
 
 Answer = Golden | Spread | str | tuple[str, ...] | Mapping[QuestionKind, Golden] | Mapping[str, str]
 """The answer to a need."""
@@ -185,13 +191,38 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         for index, data_set in enumerate(case.data_sets):
             values = {**dict(data_set.inputs), **dict(inside[index] if inside else ())}
             undefined = undefined_outputs(case.facts.partials, values)
-            defined = {name for name, _ in data_set.expected}  # by the suite
+            lasting = undefined_outputs(
+                (one for one in case.facts.partials if not can_be_settled(one)), values
+            )
+            if undefined != lasting:
+                defined = self._defined_anyway(own, index)
+                if isinstance(defined, Question):
+                    return defined
+                undefined = {name: why for name, why in undefined.items() if name not in defined} | lasting
+            by_suite = {name for name, _ in data_set.expected}
             found |= {
                 numbered(index, name): why
                 for name, why in undefined.items()
-                if name not in defined or why in CONTESTED
+                if name not in by_suite or why in CONTESTED
             }
         return found
+
+    def _defined_anyway(self, own: Question, data_set: int) -> set[str] | Question:
+        """Return the outputs that stay the same whatever value undefined results have."""
+        answers = []
+        for kind in (QuestionKind.ANSWER, QuestionKind.SETTLED_LOW, QuestionKind.SETTLED_HIGH):
+            answer = self.answered(msgspec.structs.replace(own, kind=kind))
+            if isinstance(answer, Question):
+                return answer
+            if answer.status != "ok":
+                return set()
+            answers.append(dict(answer.outputs[data_set]))
+        golden, low, high = answers
+        return {
+            name
+            for name, value in golden.items()
+            if to_wire(low[name]) == to_wire(high[name]) and _is_close(value, low[name])
+        }
 
     def _references(self, own: Question, cell: Cell, case: Case) -> dict[QuestionKind, Golden] | Question:
         """Return the answers of the references, by the kind of question."""
@@ -253,6 +284,19 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         with contextlib.suppress(UsageError):
             self.references.keep(question, case, other)
         return other
+
+
+def _is_close(golden: Value, other: Value) -> bool:
+    """Return whether a golden has the numbers of another graph, which may be rounded otherwise."""
+    pairs = zip(leaves("", golden), leaves("", other), strict=True)
+    for (_, one), (_, two) in pairs:
+        if one is None or two is None or one.dtype != two.dtype or one.dtype == STRING:
+            return bool(to_wire(golden) == to_wire(other))
+        if one.array.shape != two.array.shape or not np.allclose(
+            widen(one.array, one.dtype), widen(two.array, two.dtype), rtol=_CLOSE, atol=0, equal_nan=True
+        ):
+            return False
+    return True
 
 
 def _has_any(operators: frozenset[str], case: Case) -> bool:

@@ -64,6 +64,8 @@ class References:
             QuestionKind.ANSWER: stores.goldens,
             QuestionKind.FLOAT64: stores.goldens,  # another model, and so another entry
             QuestionKind.REVEALED: stores.goldens,
+            QuestionKind.SETTLED_LOW: stores.goldens,
+            QuestionKind.SETTLED_HIGH: stores.goldens,
             QuestionKind.UNDEFINED: stores.goldens,
             QuestionKind.ROUNDED: stores.goldens,
             QuestionKind.UNOPTIMIZED: stores.unoptimized,

@@ -76,8 +76,8 @@ FitDemand = Literal[
     "squeeze", "slice", "gather", "pad", "top_k", "split", "space_to_depth", "trees",
 ]  # fmt: skip
 ColumnsRule = Literal[
-    "", "affine", "categories", "imputes", "joins", "keeps", "keys", "rows", "scaler", "selects",
-    "support_vectors", "tokens", "trees", "words",
+    "", "affine", "categories", "imputes", "joins", "keeps", "keys", "reshapes", "rows", "scaler",
+    "selects", "support_vectors", "tokens", "trees", "words",
 ]  # fmt: skip
 Products = Literal[
     "", "window", "quantized_window", "transposed_window", "matmul", "quantized_matmul", "gemm",

@@ -44,6 +44,12 @@ agraph (float[4, 64] x) => (uint8[4, 64] y) {
     low = Constant<value_float = LOW>() a = Tanh(x) b = Add(a, low) y = Cast<to = 2>(b) }"""
 
 
+UNSELECTED_CAST = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float[4, 64] x) => (float[4, 64] y) {
+    none = Constant<value_float = 0.0>() positive = Greater(x, none) p = Abs(x) r = Relu(x) l = Log(r)
+    w = Cast<to = 7>(l) c = Cast<to = 1>(w) b = Where(positive, c, p) y = Add(CHOSEN, p) }"""
+
+
 INSENSITIVE = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[4, 64] x) => (float[4, 64] y) {
     tiny = Constant<value_float = 1e-12>() s = Softmax(x) m = Mul(s, tiny) y = Add(x, m) }"""
@@ -454,6 +460,16 @@ def test_a_wrong_answer_to_undefined_values_is_not_the_fault_of_the_ep(
     asked_before = list(court.asked)
     assert court.judge(lambda right: right).verdict is Verdict.PASS
     assert court.asked == [*asked_before, QuestionKind.ZEROED]  # a right answer needs no excuse
+
+
+@pytest.mark.parametrize(("chosen", "verdict"), [("c", Verdict.UNDEFINED_INPUT), ("b", Verdict.MISMATCH)])
+def test_an_undefined_value_that_no_output_holds_excuses_nothing(
+    tmp_path: Path, chosen: str, verdict: Verdict
+) -> None:
+    court = Court(tmp_path, UNSELECTED_CAST.replace("CHOSEN", chosen))
+    record = court.judge(lambda right: right + 1)
+    assert {QuestionKind.SETTLED_LOW, QuestionKind.SETTLED_HIGH} <= set(court.asked)
+    assert record.verdict is verdict
 
 
 @pytest.mark.parametrize("contested", [False, True])

@@ -26,7 +26,7 @@ _LARGEST_WHOLE = 256
 EXACT_UP_TO = 2.0**24
 """Number up to which float32 represents all whole numbers."""
 
-_TREES = frozenset({"TreeEnsemble", "TreeEnsembleRegressor"})
+_TREES = operators_with(lambda row: row.columns == "trees" and row.layer == "attributes")
 _LEAVES = ("leaf_weights", "target_weights", "target_weights_as_tensor")
 
 GRID = 1 / 16
