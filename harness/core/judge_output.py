@@ -103,6 +103,8 @@ def worst(judged: Iterable[OutputJudgement], noun: str = "outputs") -> tuple[Ver
 
 def explains(error: PrecisionError, precision: str) -> bool:
     """Return whether a computing precision explains an error of a converted model that a tolerance passes."""
+    if error.far:
+        return False
     if error.error is None:
         return True  # a relative error is undefined: the tolerance alone decides
     cpu_error = error.cpu_error or 0.0

@@ -79,6 +79,8 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
         in_limits: Whether the error is within these limits, which hold under any tolerance.
         own_frontier: As ``frontier``, for the distance from the CPU EP's own answer; empty where
             ``in_limits`` is enough, or the distance is larger than the precision explains.
+        far: Whether the EP's answer is farther from the CPU EP's own than implementations of this conversion
+            are apart; no tolerance passes that.
         lost: Whether the CPU EP's own answer is lost at this precision, so that the output cannot fail an EP.
         reference: For a variant of a package, the variant whose golden it is held against: then the CPU EP's
             own answer excuses nothing, as the variant itself is under test. Empty for a converted model.
@@ -92,6 +94,7 @@ class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     within: bool = False
     in_limits: bool = False
     own_frontier: Frontier = ()
+    far: bool = False
     lost: bool = False
     reference: str = ""
 

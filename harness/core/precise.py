@@ -13,6 +13,10 @@ An output agrees if one of these holds:
 * its error, and its distance from the CPU EP's own answer, are at most ``LIMITS`` times the CPU EP's error,
   and no element is further off than twice that multiple of the CPU EP's worst.
 
+None of these holds for an answer that is farther from the CPU EP's own than implementations of the
+conversion are apart (``Conversion.apart``): all of them have the same weights of few bits, whatever these
+cost.
+
 If the CPU EP's own error exceeds ``LOST``, the answer cannot tell a right result from a wrong one: such an
 output cannot fail an EP (``no_golden``), unless the EP is right. This module measures;
 ``harness.core.judge_output`` decides.
@@ -49,6 +53,9 @@ float32. QNN's HTP simulator, which sums float16 in float16, had at most 2.5. In
 MAX_FACTOR = 2.0
 """Limit of an element's error, in multiples of the CPU EP's worst error, as a multiple of ``LIMITS``."""
 
+_OUTLIER = 8.0
+"""An element's rounding error, in multiples of that of a typical one."""
+
 _FLOATING = ("float", "bfloat", "complex")
 """Beginnings of the names of element types that have the three numbers."""
 
@@ -64,6 +71,7 @@ class Distances(msgspec.Struct, frozen=True, kw_only=True):
         between: Distance between result and own answer.
         max_error: The largest element of the difference between result and golden.
         max_own_error: The same of own answer and golden.
+        max_between: The same of result and own answer.
         special: Whether result and golden differ in NaN or infinity anywhere.
         own_special: Whether own answer and golden do.
         has_own: Whether there is an own answer.
@@ -76,12 +84,13 @@ class Distances(msgspec.Struct, frozen=True, kw_only=True):
     between: float
     max_error: float
     max_own_error: float
+    max_between: float
     special: bool
     own_special: bool
     has_own: bool
 
 
-def judge_precision(
+def judge_precision(  # noqa: PLR0913 - three answers, and what may lie between them
     golden: Iterable[tuple[str, Value]],
     own: Iterable[tuple[str, Value]] | None,
     actual: Iterable[tuple[str, Value]],
@@ -90,6 +99,7 @@ def judge_precision(
     kinds: Mapping[str, OutputKind] = ONLY_NUMBERS,
     *,
     reference: str = "",
+    apart: float = math.inf,
 ) -> OutputComparison:
     """Compare the outputs of a converted model, or of a variant of a package.
 
@@ -102,6 +112,7 @@ def judge_precision(
         kinds: Kinds of outputs that are not plain numbers, by name; random numbers are judged by their
             distribution.
         reference: For a variant, the variant that gave the golden.
+        apart: As in ``Conversion``.
 
     Returns:
         The result is as from ``compare_all``, with ``precision_error`` in the rows of all floating outputs;
@@ -116,7 +127,7 @@ def judge_precision(
             [(_unmeasured(row, "it has other outputs than asked for"),) for row in direct.outputs], policy
         )
     results, owns = (in_order_of(answers, of, kinds) for of in (results, dict(own or ())))
-    measure = _Measure(tolerance_for, precision, reference)
+    measure = _Measure(tolerance_for, precision, reference, apart)
     rows: list[tuple[OutputMetrics, ...]] = []
     for name, answer in answers.items():
         output_kind = kinds.get(name)
@@ -132,8 +143,11 @@ def judge_precision(
 class _Measure:
     """Measures the outputs of a model at one precision."""
 
-    def __init__(self, tolerance_for: ToleranceFor, precision: str, reference: str = "") -> None:
+    def __init__(
+        self, tolerance_for: ToleranceFor, precision: str, reference: str = "", apart: float = math.inf
+    ) -> None:
         self.reference = reference
+        self.apart = apart
         self.tolerance_for = tolerance_for
         self.roundoff = UNIT_ROUNDOFF[precision]
         self.limit = LIMITS[precision]
@@ -205,12 +219,18 @@ class _Measure:
             error = msgspec.structs.replace(_precision_error(apart), measured=True, reference=self.reference)
             return msgspec.structs.replace(self.direct(name, golden, actual), precision_error=error)
         lost = apart.own_special or apart.own_error > LOST * apart.golden
-        in_limits = not lost and self._in_limits(apart)
+        far = not lost and self._is_far(apart, golden.array.size)
+        in_limits = not lost and not far and self._in_limits(apart)
         frontier: Frontier = ()
-        if not in_limits and own is not None and self._is_near_own(apart, lost=lost):
+        if not in_limits and not far and own is not None and self._is_near_own(apart, lost=lost):
             frontier = self.direct(name, own, actual).frontier
         error = msgspec.structs.replace(
-            _precision_error(apart), measured=True, in_limits=in_limits, own_frontier=frontier, lost=lost
+            _precision_error(apart),
+            measured=True,
+            in_limits=in_limits,
+            own_frontier=frontier,
+            far=far,
+            lost=lost,
         )
         row = msgspec.structs.replace(self.direct(name, golden, actual), precision_error=error)
         if lost:
@@ -228,6 +248,16 @@ class _Measure:
             and apart.between <= self.limit * apart.own_error
             and apart.max_error <= MAX_FACTOR * self.limit * apart.max_own_error
         )
+
+    def _is_far(self, apart: Distances, elements: int) -> bool:
+        """Return whether implementations of the conversion are never so far apart."""
+        if not apart.has_own or apart.special or math.isinf(self.apart):
+            return False
+        rounding = FAR_FROM_CPU * UNIT_ROUNDOFF["float16"]  # in which an EP may compute the rest
+        most = self.apart * apart.own_error + rounding * apart.own
+        typical = apart.own / math.sqrt(elements)
+        largest = MAX_FACTOR * self.apart * apart.max_own_error + _OUTLIER * rounding * typical
+        return apart.between > most or apart.max_between > largest
 
     def _is_near_own(self, apart: Distances, *, lost: bool) -> bool:
         """Return whether the precision explains the distance from the CPU EP's own answer.
@@ -307,7 +337,7 @@ def distances(golden: Tensor, own: Tensor | None, actual: Tensor) -> Distances:
     """Measure three tensors of one shape and floating type, block by block."""
     flats = [value.array.reshape(-1) if value is not None else None for value in (golden, own, actual)]
     sums = dict.fromkeys(("golden", "own", "error", "own_error", "between"), 0.0)
-    largest = {"error": 0.0, "own_error": 0.0}
+    largest = {"error": 0.0, "own_error": 0.0, "between": 0.0}
     special = own_special = False
 
     def add(name: str, difference: Array) -> None:
@@ -333,6 +363,7 @@ def distances(golden: Tensor, own: Tensor | None, actual: Tensor) -> Distances:
         **{name: math.sqrt(total) for name, total in sums.items()},
         max_error=largest["error"],
         max_own_error=largest["own_error"],
+        max_between=largest["between"],
         special=special,
         own_special=own_special,
         has_own=own is not None,

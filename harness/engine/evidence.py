@@ -1,5 +1,6 @@
 """The input of a cell's measurement: the answers of others, and the rule of the matrix."""
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
@@ -11,7 +12,7 @@ from harness.core.cell import Cell
 from harness.core.facts import CPU_PROVIDER, Placement
 from harness.core.noise import PRECISIONS
 from harness.core.policy import Policy
-from harness.core.precision import IN_MODEL
+from harness.core.precision import CONVERSIONS, IN_MODEL
 from harness.core.spread import Spread
 from harness.core.tolerance import FLOORS, computing_precision, finest_precision
 from harness.corpus.case import Case
@@ -98,6 +99,7 @@ class CellRule(msgspec.Struct, frozen=True, kw_only=True):
         policy: Tolerances, limits of noise, steps.
         delivers: Coarser precisions that the provider may compute in by its own default.
         wider: Explanations of an error beyond the noise, the nearest first.
+        apart: How far implementations of a converted model may be apart; see ``Conversion``.
         exact_inputs: Whether the provider must not round the inputs.
         rounds_freely: Operators, as ``Accuracy.of`` has them for ``rounding``.
         repeat: How the matrix repeats the cell; None if it does not set it.
@@ -108,6 +110,7 @@ class CellRule(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy = Policy()
     delivers: tuple[str, ...] = ()
     wider: tuple[Wider, ...] = ()
+    apart: float = math.inf
     exact_inputs: bool = True
     rounds_freely: frozenset[str] = frozenset()
     repeat: RepeatSettings | None = None
@@ -154,6 +157,7 @@ def rule_of(
         policy=policy,
         delivers=delivers,
         wider=wider,
+        apart=CONVERSIONS[precision_axis].apart if precision_axis in CONVERSIONS else math.inf,
         exact_inputs=FLOORS[computes] == "float32",
         rounds_freely=frozenset(
             name for one in target.accuracy if one.of == "rounding" for name in one.operators

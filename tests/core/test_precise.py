@@ -1,5 +1,8 @@
 """Results of converted models: right, wrong, and what the precision leaves undecided."""
 
+import math
+from collections.abc import Callable
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -24,6 +27,7 @@ def judged(
     own: Value | NDArray[np.generic],
     actual: Value | NDArray[np.generic],
     precision: str = "float16",
+    apart: float = math.inf,
 ) -> OutputComparison:
     """``own`` None: the CPU EP has no kernels."""
     values = [tensor(one) if isinstance(one, np.ndarray) else one for one in (golden, own, actual)]
@@ -33,6 +37,7 @@ def judged(
         [("y", values[2])],
         lambda dtype: default_tolerance(dtype, precision),
         precision,
+        apart=apart,
     )
 
 
@@ -259,3 +264,42 @@ def test_the_numbers_of_a_record_tell_whether_the_precision_explains_an_error() 
 
 
 FLOAT16 = default_tolerance("float32", "float16")
+
+
+def nearest_half_zero(values: Floats) -> Floats:
+    """The smaller half of the elements as zeros."""
+    spoilt = values.copy()
+    spoilt[np.argsort(np.abs(values))[: values.size // 2]] = 0
+    return spoilt
+
+
+def one_sign(values: Floats) -> Floats:
+    """A typical element with the other sign."""
+    spoilt = values.copy()
+    spoilt[np.argsort(np.abs(values))[values.size // 2]] *= -1
+    return spoilt
+
+
+@pytest.mark.parametrize("spoil", [nearest_half_zero, one_sign])
+def test_what_weights_of_few_bits_cost_excuses_no_other_error(spoil: Callable[[Floats], Floats]) -> None:
+    golden = RNG.standard_normal(1000).astype(np.float32)
+    own = (golden + 0.2 * RNG.standard_normal(1000)).astype(np.float32)
+    apart = CONVERSIONS["int4-weights"].apart
+    excused = judged(golden, own, spoil(own), "float8")
+    assert excused.verdict is None
+    found = judged(golden, own, spoil(own), "float8", apart)
+    assert found.verdict is Verdict.MISMATCH
+    assert error_of(found).far
+
+
+def test_another_way_to_compute_the_same_weights_is_right() -> None:
+    golden = RNG.standard_normal(1000).astype(np.float32)
+    own = (golden + 0.2 * RNG.standard_normal(1000)).astype(np.float32)
+    apart = CONVERSIONS["int4-weights"].apart
+    in_int8 = (own + 0.02 * RNG.standard_normal(1000)).astype(np.float32)
+    for actual in (own, rounded(own), in_int8):
+        found = judged(golden, own, actual, "float8", apart)
+        assert found.verdict is None
+        assert not error_of(found).far
+    exact = judged(own, own, rounded(own), "float8", apart)  # the precision happens to cost nothing
+    assert exact.verdict is None
