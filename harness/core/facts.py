@@ -22,6 +22,9 @@ from harness.core.verdict import Phase
 
 CPU_PROVIDER = "CPUExecutionProvider"
 
+SIZED_BY_CHANCE = "draws numbers, on which sizes of outputs depend; no two runtimes agree"
+"""End of a dispute's reason: two runs of the CPU EP give outputs of different shapes."""
+
 UNREPEATABLE = "the CPU EP itself gives another result each time"
 """Reason of a dispute: another run of the CPU EP gives another golden."""
 

@@ -37,6 +37,9 @@ _MOST_EDGES = 7
 _LEAST_GAP = 1e-3
 """Of a number, to the next threshold: rounding to float16, 5e-4, does not cross it."""
 
+_ALIKE = 2.0
+"""Standard deviations within this factor of each other, and means so many of them apart, are alike."""
+
 _LEAST_ROWS = 4
 """Of a constant matrix that is compared with the rows of a table."""
 
@@ -84,7 +87,7 @@ class _Found:
         self.edges: list[Array] = []
         self.choices: dict[float | str, None] = {}
         self.near: tuple[float, ...] = ()
-        self.scaled: tuple[float, float] | None = None
+        self.scaled = (0.0, 1.0)
         self.gaps, self.no_gaps = False, False
         self.words = False
 
@@ -94,10 +97,10 @@ class _Found:
         if self.thresholds and not text:
             choices += _between(np.concatenate(self.thresholds))
             choices += _some(np.unique(np.concatenate([*self.edges, np.array([])])), _MOST_EDGES)
-        known = choices or self.near or self.scaled
+        known = choices or self.near or _is_another_scale(*self.scaled)
         if not known or (text and not choices):
             return None
-        centre, spread = self.scaled or (0.0, 1.0)
+        centre, spread = self.scaled
         return Column(
             choices=choices,
             near=() if choices else self.near,
@@ -400,6 +403,11 @@ _COLUMNS = rules_of(lambda row: row.columns, _RULES)
 
 _PASS_GAPS: frozenset[_Rule | None] = frozenset({_imputed, _joins, _keeps, _reshapes, _selects, _trees})
 """Rules that say themselves what becomes of NaN."""
+
+
+def _is_another_scale(centre: float, spread: float) -> bool:
+    """Return whether standard normal numbers would be far from a scale; a network may add a small bias."""
+    return not (1 / _ALIKE <= spread <= _ALIKE and abs(centre) <= _ALIKE * spread)
 
 
 def _between(thresholds: Array) -> tuple[float, ...]:

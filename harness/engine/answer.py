@@ -6,9 +6,10 @@ import msgspec
 
 from harness.agent.launcher import exit_cause
 from harness.core.errors import UsageError, one_line
-from harness.core.facts import UNREPEATABLE
+from harness.core.facts import SIZED_BY_CHANCE, UNREPEATABLE
 from harness.core.spread import spread_of
 from harness.core.tolerance import EXACT, Tolerance, ToleranceFor, computing_precision, default_tolerance
+from harness.core.value import leaves_of
 from harness.core.verdict import Phase
 from harness.corpus.case import Case
 from harness.corpus.converted_models import keep_declined, keep_failed, keep_made
@@ -211,8 +212,9 @@ def _dispute(outcome: Outcome, case: Case) -> str:
 
     This depends only on the references, not on a matrix's tolerances.
     """
-    if case.facts.origins.by_chance:
-        return f"{', '.join(case.facts.origins.by_chance)} draws numbers; no two runtimes agree"
+    if drawn := ", ".join(case.facts.origins.by_chance):
+        sized = isinstance(outcome, Ran) and _differ_in_shape(outcome)
+        return f"{drawn} {SIZED_BY_CHANCE if sized else 'draws numbers; no two runtimes agree'}"
     if not isinstance(outcome, Ran):
         return ""
     ours = _table(case)
@@ -230,6 +232,17 @@ def _dispute(outcome: Outcome, case: Case) -> str:
     if disagreement.verdict is None:
         return ""
     return one_line(f"golden and expected data disagree: {disagreement.message}")
+
+
+def _differ_in_shape(outcome: Ran) -> bool:
+    """Return whether two runs of one session give outputs of different shapes."""
+    if outcome.second is None:
+        return False
+    once, twice = (
+        [(name, part and part.array.shape) for name, part in leaves_of(one)]
+        for one in (outcome.outputs[0], outcome.second)
+    )
+    return once != twice
 
 
 def _repeated(golden: Golden, again: Golden, case: Case) -> Golden:

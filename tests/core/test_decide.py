@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.core.cell_end import CellEnd, OwnCpu
 from harness.core.decide import decide
 from harness.core.device_proof import DeviceProof
-from harness.core.facts import UNREPEATABLE, Facts, OtherCheck, Repeats
+from harness.core.facts import SIZED_BY_CHANCE, UNREPEATABLE, Facts, OtherCheck, Repeats
 from harness.core.judging import judging_of
 from harness.core.missing import SHIPPED_POLICIES, Need, missing
 from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
@@ -184,6 +184,7 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ran(dispute="they disagree"), Verdict.REFERENCE_DISPUTED),
     (ran(dispute="they disagree", outputs=(BAD,)), Verdict.REFERENCE_DISPUTED),
     (ran(dispute="they disagree", outputs=(SHAPED,)), Verdict.SHAPE_MISMATCH),
+    (ran(dispute=f"it {SIZED_BY_CHANCE}", outputs=(SHAPED,)), Verdict.REFERENCE_DISPUTED),
     (ran(providers_changed="A became B", outputs=(BAD,)), Verdict.FALLBACK_AT_RUN),
     (ran(outputs=(BAD,), undefined={"y": "negative float to uint8"}), Verdict.UNDEFINED_INPUT),
     (ran(outputs=(BAD,), undefined={"z": "negative float to uint8"}), Verdict.MISMATCH),

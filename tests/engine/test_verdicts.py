@@ -8,7 +8,7 @@ import pytest
 
 from harness.core.cell import Cell
 from harness.core.decide import decide
-from harness.core.facts import Facts, Placement
+from harness.core.facts import SIZED_BY_CHANCE, Facts, Placement
 from harness.core.policy import Policy
 from harness.core.record import Decision, ModelContent
 from harness.core.tolerance import Tolerance, default_tolerance
@@ -232,6 +232,9 @@ def test_what_speaks_against_a_golden() -> None:
     assert "another result each time" in golden_of(ran(second=values([1.0, -2.0, 0.1])), case()).disputed
     random = golden_of(ran(), case(by_chance=("RandomNormal",)))
     assert random.disputed.startswith("RandomNormal draws numbers")
+    assert not random.disputed.endswith(SIZED_BY_CHANCE)
+    longer = golden_of(ran(second=values([1.0, -2.0, 0.0, 7.0])), case(by_chance=("RandomNormal",)))
+    assert longer.disputed == f"RandomNormal {SIZED_BY_CHANCE}"
     # Expected data of a random operator judge nobody either.
     assert golden_of(raised("bad"), case(by_chance=("Bernoulli",))).disputed
 
