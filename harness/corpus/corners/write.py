@@ -9,6 +9,7 @@ from harness.corpus.corners.corner import Corner
 from harness.corpus.corners.equal_values import TIES
 from harness.corpus.corners.integers import INTEGERS
 from harness.corpus.corners.not_finite import NOT_FINITE
+from harness.corpus.corners.sizes import SIZES
 from harness.corpus.corners.zeros import ZEROS
 from harness.corpus.protos import value_info
 
@@ -18,7 +19,7 @@ _OPSET, _IR_VERSION = 20, 9
 
 def corners() -> dict[str, Corner]:
     """Return every corner by its name, which is unique."""
-    makers = (*NOT_FINITE, *INTEGERS, *ZEROS, *TIES)
+    makers = (*NOT_FINITE, *INTEGERS, *ZEROS, *TIES, *SIZES)
     with np.errstate(all="ignore"):  # corners are what numpy warns of
         return {corner.name: corner for make in makers for corner in make()}
 
