@@ -12,7 +12,7 @@ from harness.corpus.attempts import ValueRange
 from harness.corpus.element_types import is_floating, limits_of
 from harness.corpus.open_sizes import AXIS, dimension_size
 from harness.corpus.port import Port, name_words
-from harness.operators.value_domains import Column, Domain, Extent
+from harness.operators.value_domains import Domain, Extent, TableColumn
 
 
 class Range(msgspec.Struct, frozen=True):
@@ -63,15 +63,15 @@ class DistinctTuples(msgspec.Struct, frozen=True):
     sizes: tuple[int, ...]
 
 
-class Table(msgspec.Struct, frozen=True):
+class TableRows(msgspec.Struct, frozen=True):
     """A value of each of these columns in each row; one column stands for all. Numbers stay within bounds."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     low: float = -math.inf
     high: float = math.inf
 
 
-Content = Range | Indices | Counting | Constant | Pattern | Distinct | DistinctTuples | Table
+Content = Range | Indices | Counting | Constant | Pattern | Distinct | DistinctTuples | TableRows
 
 
 _MASKS = ({"attention", "mask"}, {"input", "mask"})
@@ -157,7 +157,7 @@ def _demanded(domain: Domain, rows: int | None, sizes: Mapping[str, int]) -> Con
         return Pattern(domain.pattern)
     if domain.columns:
         low, high = (-math.inf, math.inf) if domain.low is None else (domain.low, math.inf)
-        return Table(domain.columns, low, high if domain.high is None else domain.high)
+        return TableRows(domain.columns, low, high if domain.high is None else domain.high)
     tuples = _known(domain.tuples, sizes)
     if tuples and len(tuples) == len(domain.tuples):
         return DistinctTuples(tuples)

@@ -12,7 +12,7 @@ from harness.corpus.contents import Constant, Content
 from harness.corpus.element_types import limits_of
 from harness.corpus.port import Port, ValueType
 from harness.corpus.recipes.recipe_parts import FromRecipe, elements_of
-from harness.corpus.recipes.table import rows_of_numbers, rows_of_texts
+from harness.corpus.recipes.table_rows import rows_of_numbers, rows_of_texts
 
 UNKNOWN_SIZE = 1
 """The size of every dimension that neither the model nor the matrix gives a size."""
@@ -71,7 +71,7 @@ def _elements(
     if dtype == STRING:
         if isinstance(content, Constant):
             return Tensor(dtype=dtype, array=np.full(shape, content.value, dtype=object))
-        if isinstance(content, contents.Table):
+        if isinstance(content, contents.TableRows):
             return Tensor(dtype=dtype, array=rows_of_texts(content, shape, random))
         # A list of positions: for a position without dimensions, numpy returns a str instead of an array.
         places = np.asarray(random.integers(0, len(SAMPLE_WORDS), shape))
@@ -81,7 +81,7 @@ def _elements(
         raise ValueError(f"data of element type {dtype or 'unknown'} cannot be generated")
     if isinstance(content, FromRecipe):
         drawn = elements_of(content, dtype, shape, random)
-    elif isinstance(content, contents.Table):
+    elif isinstance(content, contents.TableRows):
         drawn = _held(dtype, rows_of_numbers(content, shape, random))
     else:
         drawn = _draw(dtype, shape, random, content)

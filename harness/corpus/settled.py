@@ -18,7 +18,7 @@ from harness.corpus.model_errors import ModelError
 from harness.corpus.nodes import number_of, opsets_of, replace_nodes
 from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.schema_types import FLOAT_TYPES, declared_types, result_types, tensor_text
-from harness.corpus.undefined import Partial, reaching, target_of
+from harness.corpus.undefined import Partial, cast_target, reaching
 from harness.operators.book import operators_by
 
 _FORMAT = 3
@@ -141,7 +141,7 @@ def _settled(model: onnx.ModelProto, value: int) -> Iterator[onnx.NodeProto]:
 
 
 def _cast(maker: _Maker, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    to = target_of(node)
+    to = cast_target(node)
     if "int" not in to or maker.known_type(node.input[0]) not in FLOAT_TYPES:
         return
     low, high = limits_of(to)

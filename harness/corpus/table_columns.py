@@ -22,7 +22,7 @@ from harness.corpus.port import model_text
 from harness.corpus.protos import listed, tensor_value
 from harness.corpus.work.size import attribute
 from harness.operators.book import rules_of
-from harness.operators.value_domains import Column, Domain
+from harness.operators.value_domains import Domain, TableColumn
 
 if TYPE_CHECKING:
     import onnx
@@ -91,7 +91,7 @@ class _Found:
         self.gaps, self.no_gaps = False, False
         self.words = False
 
-    def column(self, *, text: bool) -> Column | None:
+    def column(self, *, text: bool) -> TableColumn | None:
         """Return the values of a column; None if nothing says which."""
         choices = tuple(one for one in self.choices if isinstance(one, str) is text)
         if self.thresholds and not text:
@@ -101,7 +101,7 @@ class _Found:
         if not known or (text and not choices):
             return None
         centre, spread = self.scaled
-        return Column(
+        return TableColumn(
             choices=choices,
             near=() if choices else self.near,
             centre=centre,
@@ -119,17 +119,17 @@ def with_table_columns(domains: Mapping[str, Domain], model: "onnx.ModelProto") 
     return found
 
 
-def _columns_of(model: "onnx.ModelProto") -> dict[str, tuple[Column, ...]]:
+def _columns_of(model: "onnx.ModelProto") -> dict[str, tuple[TableColumn, ...]]:
     walk = _Walk(model)
     with np.errstate(all="ignore"):
         walk.nodes()
-    found: dict[str, tuple[Column, ...]] = {}
+    found: dict[str, tuple[TableColumn, ...]] = {}
     for name, text in walk.texts.items():
         seen = {at: one for (of, at), one in walk.found.items() if of == name}
         columns = {at: column for at, one in seen.items() if (column := one.column(text=text))}
         width = 1 + max(walk.widths[name] - 1, *columns) if columns else 0
         if columns:
-            other = columns.get(-1, Column())
+            other = columns.get(-1, TableColumn())
             found[model_text(name)] = tuple(columns.get(at, other) for at in range(width)) or (other,)
     return found
 

@@ -85,7 +85,7 @@ def partials_of(model: "onnx.ModelProto") -> tuple[Partial, ...]:
             op=node.op_type,
             inputs=tuple(map(model_text, node.input)),
             axis=int(number_of(node, "axis", 0)),
-            to=target_of(node),
+            to=cast_target(node),
             opset=opset,
             reaches=tuple(sorted(names)),
         )
@@ -141,14 +141,14 @@ def undefined_outputs(partials: Iterable[Partial], values: Mapping[str, Value]) 
     return found
 
 
-def target_of(node: "onnx.NodeProto") -> str:
+def cast_target(node: "onnx.NodeProto") -> str:
     """Return the element type to which a ``Cast`` leads; empty for another node."""
     return ELEMENT_TYPES.get(int(number_of(node, "to", 0)), "")
 
 
 def _may_be_undefined(node: "onnx.NodeProto") -> bool:
     if node.op_type == "Cast":
-        return _is_partial(target_of(node))
+        return _is_partial(cast_target(node))
     return not any(one.name == "reduction" and one.s not in {b"", b"none"} for one in node.attribute)
 
 

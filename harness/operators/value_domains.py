@@ -21,7 +21,7 @@ _MOST_ROWS = 1 << 16
 """Largest number of table entries with which values are compared, one after another."""
 
 
-class Column(msgspec.Struct, frozen=True, kw_only=True):
+class TableColumn(msgspec.Struct, frozen=True, kw_only=True):
     """The values of a column of a table: by default numbers of a standard normal distribution.
 
     Attributes:
@@ -66,7 +66,7 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
     pattern: tuple[float, ...] = ()
     distinct: int | None = None
     tuples: tuple[Extent, ...] = ()
-    columns: tuple[Column, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
 
     def within(self, other: "Domain") -> "Domain":
         """Return the values that are in both domains; if there are none, this domain."""

@@ -15,7 +15,7 @@ from harness.corpus.noise.tensors import ReadableTensors, makes_whole
 from harness.corpus.open_sizes import TABLE_ROWS
 from harness.corpus.suite import open_folder
 from harness.corpus.table_columns import with_table_columns
-from harness.operators.value_domains import Column, Domain
+from harness.operators.value_domains import Domain, TableColumn
 
 ML = "ai.onnx.ml"
 FLOAT, STRING = TensorProto.FLOAT, TensorProto.STRING
@@ -71,7 +71,7 @@ def model_of(
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def columns(model: onnx.ModelProto, name: str = "x") -> tuple[Column, ...]:
+def columns(model: onnx.ModelProto, name: str = "x") -> tuple[TableColumn, ...]:
     return with_table_columns({}, model).get(name, Domain()).columns
 
 
@@ -104,7 +104,7 @@ def test_thresholds_behind_a_scale_lead_back_over_it(fed: Callable[..., dict[str
     assert ((x > 1200) & (x < 1300)).any()
     assert (x > 1300).any()
     assert not np.isin(x, [1200, 1300]).any()  # rounding would decide
-    assert columns(model)[1] == Column()
+    assert columns(model)[1] == TableColumn()
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from harness.core.value import Array
-from harness.corpus.contents import Table
-from harness.operators.value_domains import Column
+from harness.corpus.contents import TableRows
+from harness.operators.value_domains import TableColumn
 
 _AWAY = 0.1
 """Of the standard deviation of the numbers near which a value lies: so far it is from one of them."""
@@ -21,7 +21,7 @@ _WORDS = 6
 """In a text."""
 
 
-def rows_of_numbers(table: Table, shape: tuple[int, ...], random: np.random.Generator) -> Array:
+def rows_of_numbers(table: TableRows, shape: tuple[int, ...], random: np.random.Generator) -> Array:
     """Return rows as float64: the last axis of a shape goes along the columns."""
     rows, columns = _columns(table, shape)
     places = random.integers(0, _MOST_NEAR, rows)
@@ -41,7 +41,7 @@ def rows_of_numbers(table: Table, shape: tuple[int, ...], random: np.random.Gene
     return drawn.clip(table.low, table.high).reshape(shape)
 
 
-def rows_of_texts(table: Table, shape: tuple[int, ...], random: np.random.Generator) -> Array:
+def rows_of_texts(table: TableRows, shape: tuple[int, ...], random: np.random.Generator) -> Array:
     """Return rows of texts; a column without choices is empty."""
     rows, columns = _columns(table, shape)
     drawn = np.full((rows, len(columns)), "", dtype=object)
@@ -55,11 +55,11 @@ def rows_of_texts(table: Table, shape: tuple[int, ...], random: np.random.Genera
     return drawn.reshape(shape)
 
 
-def _columns(table: Table, shape: tuple[int, ...]) -> tuple[int, tuple[Column, ...]]:
+def _columns(table: TableRows, shape: tuple[int, ...]) -> tuple[int, tuple[TableColumn, ...]]:
     """Return the number of rows and the columns of a shape; what is not known of them is normal."""
     width = shape[-1] if len(shape) > 1 else 1
     columns = table.columns if len(table.columns) > 1 else table.columns * width
-    columns = (*columns[:width], *[Column()] * (width - len(columns)))
+    columns = (*columns[:width], *[TableColumn()] * (width - len(columns)))
     return math.prod(shape) // width if width else 0, columns
 
 
