@@ -41,7 +41,7 @@ from harness.corpus.row_cache import LARGEST_CONTENT, open_row_cache
 from harness.corpus.session_chain import SessionChain
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suite import Suite
-from harness.corpus.table_columns import with_table_columns
+from harness.corpus.tables.table_columns import with_table_columns
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
 from harness.corpus.unused_data import refuse_unused
 from harness.corpus.work.estimate import work_of

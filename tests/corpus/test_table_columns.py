@@ -14,7 +14,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.noise.tensors import ReadableTensors, makes_whole
 from harness.corpus.open_sizes import TABLE_ROWS
 from harness.corpus.suite import open_folder
-from harness.corpus.table_columns import with_table_columns
+from harness.corpus.tables.table_columns import with_table_columns
 from harness.operators.value_domains import Domain, TableColumn
 
 ML = "ai.onnx.ml"
@@ -221,3 +221,12 @@ def test_a_network_without_a_table_has_no_columns() -> None:
 def test_leaves_of_whole_numbers_carry_no_rounding_noise(attributes: dict[str, Any], *, whole: bool) -> None:
     one = trees("x", (0, 1.0), **attributes)
     assert makes_whole(one, ReadableTensors()) is whole
+
+
+def test_a_broken_ensemble_of_trees_says_nothing() -> None:
+    broken = trees("x", (0, 1.0), (1, 2.0))
+    next(one for one in broken.attribute if one.name == "nodes_values").floats.append(3.0)
+    assert columns(model_of([broken])) == ()
+    far = trees("x", (1 << 40, 1.0))
+    assert all(column.choices == () for column in columns(model_of([far])))
+    assert len(columns(model_of([far], width=0))) <= 1

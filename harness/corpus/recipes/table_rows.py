@@ -1,4 +1,4 @@
-"""Rows of a table whose columns have values of their own; see ``harness.corpus.table_columns``."""
+"""Rows of a table whose columns have values of their own; see ``harness.corpus.tables``."""
 
 import math
 

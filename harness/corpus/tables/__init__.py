@@ -1,0 +1,1 @@
+"""Tables that models of classic machine learning take: which values their columns hold."""
