@@ -21,14 +21,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from processes import FOLDERS, HERE, MODELS, heading, progress, row, targets, timed, usable, verdict
+from processes import (
+    FOLDERS,
+    HERE,
+    MODELS,
+    heading,
+    progress,
+    python_of,
+    row,
+    targets,
+    timed,
+    usable,
+    verdict,
+)
 
 from harness.cli.matrix_text import toml
 from harness.core.record import Record
 from harness.core.verdict import Family, Verdict
 from harness.corpus.suites import open_suite
-from harness.engine.launch import interpreter
-from harness.plan.target import Runtime
 from harness.report.read import read_run
 from harness.runtimes.native_agent import build_agent
 
@@ -109,7 +119,7 @@ def answers(target: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The oracle's lines; a model that ends its process gets one, too."""
     folder = open_suite(MODELS).root
     names = sorted(path.parent.name for path in folder.glob("*/test_data_set_0"))
-    script: list[str | Path] = [*environment(target), HERE / "oracle_loop.py", folder, json.dumps(target)]
+    script: list[str | Path] = [*python_of(target), HERE / "oracle_loop.py", folder, json.dumps(target)]
     at = 0
     while at < len(names):
         after = ["--after", names[at - 1]] if at else []
@@ -147,7 +157,7 @@ def records(target: Mapping[str, Any], agent: str) -> tuple[Record, ...]:
 def through_c(target: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     """The same target for the agent in C: the same libraries, by their paths."""
     found = subprocess.run(
-        [*environment(target), "-c", LIBRARY], check=True, capture_output=True, text=True
+        [*python_of(target), "-c", LIBRARY], check=True, capture_output=True, text=True
     ).stdout.strip()
     library = next(Path(found).glob("capi/libonnxruntime.so.1.*"))
     agent = build_agent(folder / "agent").path
@@ -157,12 +167,6 @@ def through_c(target: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
         table["plugin"] = ran.stdout.strip()
     return table
-
-
-def environment(target: Mapping[str, Any]) -> list[str]:
-    """The command of the Python that has the target's packages."""
-    runtime = target.get("runtime", {})
-    return [*interpreter(Runtime(**runtime | {"packages": tuple(runtime.get("packages", ()))}))]
 
 
 if __name__ == "__main__":

@@ -101,13 +101,18 @@ def targets() -> dict[str, dict[str, Any]]:
         return {table["name"]: table for table in tomllib.load(file)["target"]}
 
 
+def python_of(target: Mapping[str, Any]) -> list[str]:
+    """Return the command of the Python that has a target's packages."""
+    runtime = target.get("runtime", {})
+    return [*interpreter(Runtime(**runtime | {"packages": tuple(runtime.get("packages", ()))}))]
+
+
 def bare(
     target: Mapping[str, Any], *, hold: bool, folder: Path | None = None, skip: Sequence[str] = ()
 ) -> Bare:
     """Run the bare loop of a target over a folder, by default ONNX's operator tests; see bare_loop.py."""
-    runtime = target.get("runtime", {})
     command: list[str | Path] = [
-        *interpreter(Runtime(**runtime | {"packages": tuple(runtime.get("packages", ()))})),
+        *python_of(target),
         HERE / "bare_loop.py",
         folder or open_suite(MODELS).root,
         json.dumps(target),

@@ -14,8 +14,8 @@ An output agrees if one of these holds:
   and no element is further off than twice that multiple of the CPU EP's worst.
 
 None of these holds for an answer that is farther from the CPU EP's own than implementations of the
-conversion are apart (``Conversion.apart``): all of them have the same weights of few bits, whatever these
-cost.
+conversion are apart (``Conversion.most_apart``): all of them have the same weights of few bits, whatever
+these cost.
 
 If the CPU EP's own error exceeds ``LOST``, the answer cannot tell a right result from a wrong one: such an
 output cannot fail an EP (``no_golden``), unless the EP is right. This module measures;
@@ -99,7 +99,7 @@ def judge_precision(  # noqa: PLR0913 - three answers, and what may lie between 
     kinds: Mapping[str, OutputKind] = ONLY_NUMBERS,
     *,
     reference: str = "",
-    apart: float = math.inf,
+    most_apart: float = math.inf,
 ) -> OutputComparison:
     """Compare the outputs of a converted model, or of a variant of a package.
 
@@ -112,7 +112,7 @@ def judge_precision(  # noqa: PLR0913 - three answers, and what may lie between 
         kinds: Kinds of outputs that are not plain numbers, by name; random numbers are judged by their
             distribution.
         reference: For a variant, the variant that gave the golden.
-        apart: As in ``Conversion``.
+        most_apart: As in ``Conversion``.
 
     Returns:
         The result is as from ``compare_all``, with ``precision_error`` in the rows of all floating outputs;
@@ -127,7 +127,7 @@ def judge_precision(  # noqa: PLR0913 - three answers, and what may lie between 
             [(_unmeasured(row, "it has other outputs than asked for"),) for row in direct.outputs], policy
         )
     results, owns = (in_order_of(answers, of, kinds) for of in (results, dict(own or ())))
-    measure = _Measure(tolerance_for, precision, reference, apart)
+    measure = _Measure(tolerance_for, precision, reference, most_apart)
     rows: list[tuple[OutputMetrics, ...]] = []
     for name, answer in answers.items():
         output_kind = kinds.get(name)
@@ -144,10 +144,10 @@ class _Measure:
     """Measures the outputs of a model at one precision."""
 
     def __init__(
-        self, tolerance_for: ToleranceFor, precision: str, reference: str = "", apart: float = math.inf
+        self, tolerance_for: ToleranceFor, precision: str, reference: str = "", most_apart: float = math.inf
     ) -> None:
         self.reference = reference
-        self.apart = apart
+        self.most_apart = most_apart
         self.tolerance_for = tolerance_for
         self.roundoff = UNIT_ROUNDOFF[precision]
         self.limit = LIMITS[precision]
@@ -251,12 +251,12 @@ class _Measure:
 
     def _is_far(self, apart: Distances, elements: int) -> bool:
         """Return whether implementations of the conversion are never so far apart."""
-        if not apart.has_own or apart.special or math.isinf(self.apart):
+        if not apart.has_own or apart.special or math.isinf(self.most_apart):
             return False
         rounding = FAR_FROM_CPU * UNIT_ROUNDOFF["float16"]  # in which an EP may compute the rest
-        most = self.apart * apart.own_error + rounding * apart.own
+        most = self.most_apart * apart.own_error + rounding * apart.own
         typical = apart.own / math.sqrt(elements)
-        largest = MAX_FACTOR * self.apart * apart.max_own_error + _OUTLIER * rounding * typical
+        largest = MAX_FACTOR * self.most_apart * apart.max_own_error + _OUTLIER * rounding * typical
         return apart.between > most or apart.max_between > largest
 
     def _is_near_own(self, apart: Distances, *, lost: bool) -> bool:

@@ -14,14 +14,14 @@ class Conversion(msgspec.Struct, frozen=True):
     """A conversion of models to one precision: its result in a few words, and the converter.
 
     ``computes`` is the computing precision of the result: a key of ``FLOORS`` in ``harness.core.tolerance``.
-    ``apart`` is how far two implementations of the result may be apart, in multiples of what the precision
-    costs: they have the same weights of few bits, and those of integer products have the same steps.
+    ``most_apart`` is how far two implementations of the result may be apart, in multiples of what the
+    precision costs: they have the same weights of few bits, and those of integer products the same steps.
     """
 
     computes: str
     what: str
     by: str
-    apart: float = math.inf
+    most_apart: float = math.inf
 
 
 CONVERSIONS: dict[str, Conversion] = {
@@ -41,25 +41,25 @@ CONVERSIONS: dict[str, Conversion] = {
         "QDQ: activations uint8 with ranges measured on the model's own inputs, weights uint8, "
         "by channel in models with convolutions",
         "`onnxruntime.quantization`: `quant_pre_process`, `get_qdq_config`, `quantize`",
-        apart=4.0,
+        most_apart=4.0,
     ),
     "int8-dynamic": Conversion(
         "int8",
         "products by constant weights in integers, activations quantized at run time, weights uint8",
         "`onnxruntime.quantization.quantize_dynamic`",
-        apart=1.5,
+        most_apart=1.5,
     ),
     "int4-weights": Conversion(
         "int4",
         "constant weights of MatMul in symmetric int4, blocks of 32, behind `DequantizeLinear`",
         "`onnxruntime.quantization.matmul_nbits_quantizer`",
-        apart=0.25,
+        most_apart=0.25,
     ),
 }
 """Precision of the axis -> conversion of the model.
 
-``apart`` was measured with the zoo on the CPU EP, OpenVINO, QNN's simulator and WebGPU: at most 1.3 in static
-int8; 0.8 in dynamic int8, and 0.5 without detections, of which one more or less counts; 0.08 with int4
+``most_apart`` was measured with the zoo on the CPU EP, OpenVINO, QNN's simulator and WebGPU: at most 1.3 in
+static int8; 0.8 in dynamic int8, and 0.5 without detections, of which one more or less counts; 0.08 with int4
 weights, where the CPU EP rounds the other factor to int8.
 """
 

@@ -156,8 +156,8 @@ def _demanded(domain: Domain, rows: int | None, sizes: Mapping[str, int]) -> Con
     if domain.pattern:
         return Pattern(domain.pattern)
     if domain.columns:
-        low, high = (-math.inf, math.inf) if domain.low is None else (domain.low, math.inf)
-        return TableRows(domain.columns, low, high if domain.high is None else domain.high)
+        low = -math.inf if domain.low is None else domain.low
+        return TableRows(domain.columns, low, math.inf if domain.high is None else domain.high)
     tuples = _known(domain.tuples, sizes)
     if tuples and len(tuples) == len(domain.tuples):
         return DistinctTuples(tuples)

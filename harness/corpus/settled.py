@@ -18,10 +18,10 @@ from harness.corpus.model_errors import ModelError
 from harness.corpus.nodes import number_of, opsets_of, replace_nodes
 from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.schema_types import FLOAT_TYPES, declared_types, result_types, tensor_text
-from harness.corpus.undefined import Partial, cast_target, reaching
+from harness.corpus.undefined import cast_target, reaching
 from harness.operators.book import operators_by
 
-_FORMAT = 3
+_FORMAT = 4
 """Increase it when the written model changes although its source does not."""
 
 _LOW, _HIGH = 0, 1
@@ -37,12 +37,6 @@ _NUMBERS = {tensor_text(number): number for number in NUMBERS.values()}
 
 _BITS = {f"tensor({sign}int{bits})": bits for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _RULE_OF = operators_by(lambda row: row.undefined)
-
-
-def can_be_settled(node: Partial) -> bool:
-    """Return whether the undefined result of a node can be given a value."""
-    rule = _RULE_OF.get(node.op, "")
-    return rule in _RULES and (rule != "cast" or "int" in node.to)
 
 
 def settled_case(case: Case, *, high: bool) -> Case | Inapplicable:
@@ -99,14 +93,15 @@ class _Maker(NamedTuple):
         return make_node("Cast", [name], [result], to=_NUMBERS[self.known_type(like)])
 
     def known_type(self, name: str) -> str:
-        """Return the type of a tensor.
+        """Return the type of a tensor: a key of ``_NUMBERS``.
 
         Raises:
             _UnknownTypeError: It is not known.
         """
-        if not self.types.get(name):
+        kind = self.types.get(name, "")
+        if kind not in _NUMBERS:
             raise _UnknownTypeError(name)
-        return self.types[name]
+        return kind
 
     def chosen(
         self, node: onnx.NodeProto, index: int, flag: str, number: float, kind: int = _DOUBLE
@@ -151,11 +146,7 @@ def _cast(maker: _Maker, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
     yield make_node("Greater", [maker.of("given"), maker.of("below")], [maker.of("over")])
     yield make_node("Less", [maker.of("given"), maker.of("beyond")], [maker.of("under")])
     yield make_node("And", [maker.of("over"), maker.of("under")], [maker.of("holds")])
-    yield maker.constant("number", maker.value)
-    yield make_node(
-        "Where", [maker.of("holds"), maker.of("given"), maker.of("number")], [maker.of("settled")]
-    )
-    node.input[0] = maker.of("settled")
+    yield from maker.chosen(node, 0, maker.of("holds"), maker.value)
 
 
 def _nan(maker: _Maker, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
@@ -192,16 +183,18 @@ def _division(maker: _Maker, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
 
 
 def _shift(maker: _Maker, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    kind = maker.known_type(node.input[1])
+    bits = _BITS.get(maker.known_type(node.input[1]))
+    if bits is None:
+        raise _UnknownTypeError(node.input[1])
     yield make_node("Cast", [node.input[1]], [maker.of("by")], to=_DOUBLE)
-    yield maker.constant("bits", _BITS[kind])
+    yield maker.constant("bits", bits)
     yield make_node("Less", [maker.of("by"), maker.of("bits")], [maker.of("holds")])
     yield from maker.chosen(node, 0, maker.of("holds"), maker.value, _INT64)
     yield from maker.chosen(node, 1, maker.of("holds"), 0, _INT64)
 
 
 def _scatter(maker: _Maker, node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
-    """The last element written counts, or the first one."""
+    """Yield nodes with which the first element written counts, not the last one."""
     if maker.value:
         for index in (1, 2):
             yield from _backwards(maker, node, index, int(number_of(node, "axis", 0)))

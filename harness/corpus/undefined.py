@@ -146,6 +146,11 @@ def cast_target(node: "onnx.NodeProto") -> str:
     return ELEMENT_TYPES.get(int(number_of(node, "to", 0)), "")
 
 
+def can_be_settled(node: Partial) -> bool:
+    """Return whether ``harness.corpus.settled`` can give the undefined result of a node a value."""
+    return node.op != "CastLike" and (node.op != "Cast" or "int" in node.to)
+
+
 def _may_be_undefined(node: "onnx.NodeProto") -> bool:
     if node.op_type == "Cast":
         return _is_partial(cast_target(node))

@@ -26,7 +26,6 @@ from harness.corpus.model_errors import (
 from harness.corpus.noisy import noisy_case
 from harness.corpus.packages.variant_case import component_case, variant_case
 from harness.corpus.scenario_case import Inapplicable, scenario_case
-from harness.corpus.settled import settled_case
 from harness.corpus.shapes import GIVEN
 from harness.corpus.suite import Suite
 from harness.corpus.upcast import composed_case, float64_case
@@ -75,14 +74,20 @@ class _Form(NamedTuple):
     draw: int = 0
 
 
+def _settled(case: Case, *, high: bool) -> LoadedCase:
+    from harness.corpus.settled import settled_case  # it needs onnx, and few runs ask for it
+
+    return settled_case(case, high=high)
+
+
 OTHER_FORMS: dict[str, Callable[[Case, _Form], LoadedCase]] = {
     QuestionKind.FLOAT64: lambda case, _: float64_case(case),
     QuestionKind.FLOAT64_EVALUATED: lambda case, _: composed_case(case),
     QuestionKind.NOISE: lambda case, wanted: noisy_case(case, wanted.noise_at),
     QuestionKind.REVEALED: lambda case, _: revealed_case(case, hidden_tensors(case)),
     QuestionKind.ROUNDED: lambda case, _: rounded_case(case),
-    QuestionKind.SETTLED_LOW: lambda case, _: settled_case(case, high=False),
-    QuestionKind.SETTLED_HIGH: lambda case, _: settled_case(case, high=True),
+    QuestionKind.SETTLED_LOW: lambda case, _: _settled(case, high=False),
+    QuestionKind.SETTLED_HIGH: lambda case, _: _settled(case, high=True),
     QuestionKind.UNDEFINED: lambda case, _: revealed_case(case, read_by_partials(case)),
     QuestionKind.ZEROED: lambda case, _: zeroed_case(case),
 }

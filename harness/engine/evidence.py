@@ -99,7 +99,7 @@ class CellRule(msgspec.Struct, frozen=True, kw_only=True):
         policy: Tolerances, limits of noise, steps.
         delivers: Coarser precisions that the provider may compute in by its own default.
         wider: Explanations of an error beyond the noise, the nearest first.
-        apart: How far implementations of a converted model may be apart; see ``Conversion``.
+        most_apart: How far implementations of a converted model may be apart; see ``Conversion``.
         exact_inputs: Whether the provider must not round the inputs.
         rounds_freely: Operators, as ``Accuracy.of`` has them for ``rounding``.
         repeat: How the matrix repeats the cell; None if it does not set it.
@@ -110,7 +110,7 @@ class CellRule(msgspec.Struct, frozen=True, kw_only=True):
     policy: Policy = Policy()
     delivers: tuple[str, ...] = ()
     wider: tuple[Wider, ...] = ()
-    apart: float = math.inf
+    most_apart: float = math.inf
     exact_inputs: bool = True
     rounds_freely: frozenset[str] = frozenset()
     repeat: RepeatSettings | None = None
@@ -157,7 +157,7 @@ def rule_of(
         policy=policy,
         delivers=delivers,
         wider=wider,
-        apart=CONVERSIONS[precision_axis].apart if precision_axis in CONVERSIONS else math.inf,
+        most_apart=CONVERSIONS[precision_axis].most_apart if precision_axis in CONVERSIONS else math.inf,
         exact_inputs=FLOORS[computes] == "float32",
         rounds_freely=frozenset(
             name for one in target.accuracy if one.of == "rounding" for name in one.operators

@@ -21,8 +21,7 @@ from harness.corpus.case import Case
 from harness.corpus.inner_outputs import read_by_partials
 from harness.corpus.model_check import broken_rule
 from harness.corpus.noisy import split_allowed
-from harness.corpus.settled import can_be_settled
-from harness.corpus.undefined import CONTESTED, undefined_outputs
+from harness.corpus.undefined import CONTESTED, can_be_settled, undefined_outputs
 from harness.engine.cases import Cases, LoadedCase, why_no_model
 from harness.engine.compare_sets import numbered
 from harness.engine.evidence import CellRule, Evidence

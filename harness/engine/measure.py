@@ -244,7 +244,7 @@ def _compare_precision(
         rule.policy.precision,
         by_name(kinds),
         reference=reference,
-        apart=rule.apart,
+        most_apart=rule.most_apart,
     )
 
 

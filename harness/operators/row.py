@@ -14,6 +14,9 @@ ML = "ai.onnx.ml"
 MICROSOFT = "com.microsoft"
 """The domain of onnxruntime's own operators, *contrib*."""
 
+KNOWN_DOMAINS = frozenset({ONNX_DOMAIN, ML, MICROSOFT})
+"""Domains of which a rule is found by the name of an operator alone."""
+
 NCHWC = "com.microsoft.nchwc"
 """The domain of onnxruntime's operators on blocked channels, which its optimizer inserts."""
 

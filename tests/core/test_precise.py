@@ -27,7 +27,7 @@ def judged(
     own: Value | NDArray[np.generic],
     actual: Value | NDArray[np.generic],
     precision: str = "float16",
-    apart: float = math.inf,
+    most_apart: float = math.inf,
 ) -> OutputComparison:
     """``own`` None: the CPU EP has no kernels."""
     values = [tensor(one) if isinstance(one, np.ndarray) else one for one in (golden, own, actual)]
@@ -37,7 +37,7 @@ def judged(
         [("y", values[2])],
         lambda dtype: default_tolerance(dtype, precision),
         precision,
-        apart=apart,
+        most_apart=most_apart,
     )
 
 
@@ -284,10 +284,10 @@ def one_sign(values: Floats) -> Floats:
 def test_what_weights_of_few_bits_cost_excuses_no_other_error(spoil: Callable[[Floats], Floats]) -> None:
     golden = RNG.standard_normal(1000).astype(np.float32)
     own = (golden + 0.2 * RNG.standard_normal(1000)).astype(np.float32)
-    apart = CONVERSIONS["int4-weights"].apart
+    most_apart = CONVERSIONS["int4-weights"].most_apart
     excused = judged(golden, own, spoil(own), "float8")
     assert excused.verdict is None
-    found = judged(golden, own, spoil(own), "float8", apart)
+    found = judged(golden, own, spoil(own), "float8", most_apart)
     assert found.verdict is Verdict.MISMATCH
     assert error_of(found).far
 
@@ -295,11 +295,11 @@ def test_what_weights_of_few_bits_cost_excuses_no_other_error(spoil: Callable[[F
 def test_another_way_to_compute_the_same_weights_is_right() -> None:
     golden = RNG.standard_normal(1000).astype(np.float32)
     own = (golden + 0.2 * RNG.standard_normal(1000)).astype(np.float32)
-    apart = CONVERSIONS["int4-weights"].apart
+    most_apart = CONVERSIONS["int4-weights"].most_apart
     in_int8 = (own + 0.02 * RNG.standard_normal(1000)).astype(np.float32)
     for actual in (own, rounded(own), in_int8):
-        found = judged(golden, own, actual, "float8", apart)
+        found = judged(golden, own, actual, "float8", most_apart)
         assert found.verdict is None
         assert not error_of(found).far
-    exact = judged(own, own, rounded(own), "float8", apart)  # the precision happens to cost nothing
+    exact = judged(own, own, rounded(own), "float8", most_apart)  # the precision happens to cost nothing
     assert exact.verdict is None

@@ -1,5 +1,7 @@
 """Outputs on which what ONNX leaves undefined has no influence, found by two values in its place."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +13,9 @@ import pytest
 from harness.core.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.model_errors import ModelError
-from harness.corpus.settled import can_be_settled, settled_case
+from harness.corpus.settled import settled_case
 from harness.corpus.suite import open_folder
-from harness.corpus.undefined import Partial
+from harness.corpus.undefined import Partial, can_be_settled
 
 ort: Any = pytest.importorskip("onnxruntime")
 Run = dict[str, Any]
@@ -162,3 +164,9 @@ def test_data_sets_keep_their_inputs_without_expected_outputs(tmp_path: Path) ->
     assert name == "x"
     assert isinstance(value, Tensor)
     assert settled.data_sets[0].expected == ()
+
+
+def test_the_engine_starts_without_onnx() -> None:
+    code = "import sys, harness.engine.inquiry; print('onnx' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == "False"

@@ -17,6 +17,7 @@ from harness.corpus.fitting.known_tensors import (
 from harness.corpus.nodes import domain_of
 from harness.corpus.work.size import SIZE_ERRORS, Dims, attribute, known_dims
 from harness.operators.book import rules_of
+from harness.operators.row import KNOWN_DOMAINS
 
 if TYPE_CHECKING:
     import onnx
@@ -53,7 +54,7 @@ _Given = Sequence[KnownTensor | None]
 def demands_of(node: "onnx.NodeProto", given: _Given) -> list[tuple[str, Demand]]:
     """Return the demands of a node, each with a name that does not depend on sizes."""
     rule = _DEMANDS.get(node.op_type)
-    if rule is None or domain_of(node) not in _DOMAINS:
+    if rule is None or domain_of(node) not in KNOWN_DOMAINS:
         return []
     found: list[tuple[str, Demand]] = []
     with contextlib.suppress(*SIZE_ERRORS):  # known demands count nevertheless
@@ -244,8 +245,6 @@ def _trees(node: "onnx.NodeProto", given: _Given) -> _Demands:
 
 
 _Rule = Callable[["onnx.NodeProto", _Given], _Demands]
-
-_DOMAINS = frozenset({"", "com.microsoft", "ai.onnx.ml"})
 
 _FITS: dict[str, _Rule] = {
     "broadcast": _broadcast,

@@ -77,7 +77,7 @@ class ColumnFacts:
         choices = tuple(one for one in self.choices if isinstance(one, str) is text)
         if self.thresholds and not text:
             choices += _between(np.concatenate(self.thresholds))
-            choices += evenly_chosen(np.unique(np.concatenate([*self.edges, np.array([])])), _MOST_EDGES)
+            choices += _evenly_chosen(np.unique(np.concatenate([*self.edges, np.array([])])), _MOST_EDGES)
         known = choices or self.near or _is_another_scale(*self.scaled)
         if not known or (text and not choices):
             return None
@@ -104,7 +104,7 @@ class TablesSeen:
         self.facts: defaultdict[tuple[str, int], ColumnFacts] = defaultdict(ColumnFacts)
 
     def of(self, held: HeldColumn) -> ColumnFacts:
-        """Return what is known of the column that a held holds."""
+        """Return what is known of the input's column whose values a column holds."""
         return self.facts[held.name, held.column]
 
     def constant(self, node: "onnx.NodeProto", index: int) -> Array | None:
@@ -134,10 +134,14 @@ def _between(thresholds: Array) -> tuple[float, ...]:
     middles = (sorted_[1:] + sorted_[:-1]) / 2
     clear = middles[np.diff(sorted_) / 2 > _LEAST_GAP * np.abs(middles)]
     outside = (float(sorted_[0]) - span / 8, float(sorted_[-1]) + span / 8)
-    return (*outside, *evenly_chosen(clear, MOST_CHOICES))
+    return (*outside, *_evenly_chosen(clear, MOST_CHOICES))
 
 
-def evenly_chosen(values: Array, most: int) -> tuple[float, ...]:
+def _evenly_chosen(values: Array, most: int) -> tuple[float, ...]:
     """Return at most so many of sorted values, evenly chosen."""
-    places = np.linspace(0, len(values) - 1, min(len(values), most)).astype(int) if len(values) else ()
-    return tuple(float(values[at]) for at in places)
+    return tuple(float(values[at]) for at in even_places(len(values), most))
+
+
+def even_places(count: int, most: int) -> list[int]:
+    """Return at most so many places below ``count``, evenly chosen, the first and the last among them."""
+    return [int(at) for at in np.linspace(0, count - 1, min(count, most))] if count else []

@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from harness.core.value import STRING
+from harness.corpus.element_types import NUMBERS
 from harness.corpus.nodes import domain_of
 from harness.corpus.port import model_text
 from harness.corpus.tables.held_columns import MOST_COLUMNS, HeldColumn, HeldColumns, TablesSeen
-from harness.corpus.tables.table_rules import COLUMN_DOMAINS, COLUMN_RULES, PASS_GAPS
+from harness.corpus.tables.table_rules import COLUMN_RULES, PASS_GAPS
 from harness.corpus.work.size import SIZE_ERRORS
+from harness.operators.row import KNOWN_DOMAINS
 from harness.operators.value_domains import Domain, TableColumn
 
 if TYPE_CHECKING:
     import onnx
-
-_STRING = 8
-"""``TensorProto.DataType``."""
 
 
 def with_table_columns(domains: Mapping[str, Domain], model: "onnx.ModelProto") -> dict[str, Domain]:
@@ -54,22 +54,16 @@ def _columns_of(model: "onnx.ModelProto") -> dict[str, tuple[TableColumn, ...]]:
 
 def _walk(graph: "onnx.GraphProto", seen: TablesSeen) -> None:
     """Follow the columns of inputs through the nodes of the outermost graph."""
-    tables: dict[str, HeldColumns] = {}
-    for port in graph.input:
-        width = None if port.name in seen.constants else _width(port)
-        if width is not None:
-            seen.texts[port.name] = port.type.tensor_type.elem_type == _STRING
-            seen.widths[port.name] = width
-            tables[port.name] = tuple(HeldColumn(port.name, at) for at in range(width)) or (
-                HeldColumn(port.name, -1),
-            )
+    tables = _inputs(graph, seen)
+    if not tables:
+        return
     for node in graph.node:
         if node.op_type == "Constant":
             seen.constants.update((node.output[0], one.t) for one in node.attribute if one.HasField("t"))
         given = [tables.get(name, ()) for name in node.input]
         if not any(given):
             continue
-        rule = COLUMN_RULES.get(node.op_type) if domain_of(node) in COLUMN_DOMAINS else None
+        rule = COLUMN_RULES.get(node.op_type) if domain_of(node) in KNOWN_DOMAINS else None
         made: Sequence[HeldColumn | None] = ()
         if rule is not None:
             with contextlib.suppress(*SIZE_ERRORS):  # a model that no runtime accepts either
@@ -79,6 +73,19 @@ def _walk(graph: "onnx.GraphProto", seen: TablesSeen) -> None:
         if rule not in PASS_GAPS or not made:
             for held in (one for table in given for one in table if one and not one.filled):
                 seen.of(held).no_gaps = True
+
+
+def _inputs(graph: "onnx.GraphProto", seen: TablesSeen) -> dict[str, HeldColumns]:
+    """Return the columns of the inputs that may be tables, by name."""
+    tables: dict[str, HeldColumns] = {}
+    for port in graph.input:
+        width = None if port.name in seen.constants else _width(port)
+        if width is not None:
+            seen.texts[port.name] = port.type.tensor_type.elem_type == NUMBERS[STRING]
+            seen.widths[port.name] = width
+            columns = tuple(HeldColumn(port.name, at) for at in range(width))
+            tables[port.name] = columns or (HeldColumn(port.name, -1),)
+    return tables
 
 
 def _width(port: "onnx.ValueInfoProto") -> int | None:

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.value import STRING, Array
+from harness.corpus.element_types import NUMBERS
 from harness.corpus.protos import listed
-from harness.corpus.tables.held_columns import MOST_CHOICES, HeldColumn, HeldColumns, TablesSeen
+from harness.corpus.tables.held_columns import (
+    MOST_CHOICES,
+    HeldColumn,
+    HeldColumns,
+    TablesSeen,
+    even_places,
+)
 from harness.corpus.work.size import attribute
 from harness.operators.book import rules_of
 
@@ -22,20 +29,18 @@ if TYPE_CHECKING:
 _LEAST_ROWS = 4
 """Of a constant matrix that is compared with the rows of a table."""
 
-_STRING, _BOOL = 8, 9
-"""``TensorProto.DataType``."""
+_NO_NUMBERS = frozenset({NUMBERS[STRING], NUMBERS["bool"]})
 
 _Made = Sequence[HeldColumn | None]
 ColumnRule = Callable[[TablesSeen, "onnx.NodeProto", Sequence[HeldColumns]], _Made]
 
 
 def _keeps(_seen: TablesSeen, node: "onnx.NodeProto", given: Sequence[HeldColumns]) -> _Made:
-    text_or_flag = node.op_type == "Cast" and int(attribute(node, "to", 0)) in {_STRING, _BOOL}
-    return () if text_or_flag else given[0]
+    return () if node.op_type == "Cast" and attribute(node, "to", 0) in _NO_NUMBERS else given[0]
 
 
 def _reshapes(seen: TablesSeen, node: "onnx.NodeProto", given: Sequence[HeldColumns]) -> _Made:
-    """One column stays one, and several stay what they are where the last axis keeps its length."""
+    """Keep one column, and several that what they are because the last axis keeps its length."""
     table = given[0]
     if len(table) == 1:
         return table
@@ -92,7 +97,7 @@ def _scaler(seen: TablesSeen, node: "onnx.NodeProto", given: Sequence[HeldColumn
 
 
 def _affine(seen: TablesSeen, node: "onnx.NodeProto", given: Sequence[HeldColumns]) -> _Made:
-    """A number for each column is added, subtracted, multiplied or divided by."""
+    """Lead back over a number for each column that is added, subtracted, multiplied or divided by."""
     first = bool(given[0])
     table, constant = given[0] or given[1], seen.constant(node, 1 if first else 0)
     if len(table) < 2 or constant is None or constant.size != len(table) or constant.shape[-1] != len(table):  # noqa: PLR2004
@@ -158,19 +163,16 @@ def _near_rows(seen: TablesSeen, table: HeldColumns, rows: Array) -> None:
     table = seen.wide(table, rows.shape[1])
     if len(table) != rows.shape[1] or len(table) < 2:  # noqa: PLR2004 - one column is no row
         return
-    chosen = rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_CHOICES)).astype(int)]
+    chosen = rows[even_places(len(rows), MOST_CHOICES)]
     for held, values in zip(table, chosen.T.astype(np.float64), strict=True):
         if held is not None and np.isfinite(values).all():
             seen.of(held).near = tuple(held.input_of(values).tolist())
 
 
-def _takes(
-    seen: TablesSeen, table: HeldColumns, choices: Sequence[Any], *, most: int = MOST_CHOICES
-) -> _Made:
+def _takes(seen: TablesSeen, table: HeldColumns, choices: Sequence[Any]) -> _Made:
     """Note that the columns hold some of these."""
-    places = np.linspace(0, len(choices) - 1, min(len(choices), most)).astype(int) if choices else ()
     for held in (one for one in table if one is not None):
-        for at in places:
+        for at in even_places(len(choices), MOST_CHOICES):
             one = choices[at]
             value = one if isinstance(one, str) else float(held.input_of(np.asarray(float(one))))
             if isinstance(value, str) or math.isfinite(value):
@@ -202,7 +204,6 @@ def _tokens(_seen: TablesSeen, _node: "onnx.NodeProto", given: Sequence[HeldColu
     return [held and held._replace(words=True) for held in given[0]] if len(given[0]) == 1 else ()
 
 
-COLUMN_DOMAINS = frozenset({"", "ai.onnx.ml", "com.microsoft"})
 _EQUAL_MODES = ("BRANCH_EQ", 4)
 """As a text, and in TreeEnsemble's ``nodes_modes``."""
 
