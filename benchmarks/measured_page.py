@@ -13,8 +13,6 @@ from typing import NamedTuple
 _VERDICT = re.compile(
     r"(?P<what>.+): (?P<measured>\S+), (?P<wanted>at (?:most|least) \S+) wanted: (?P<met>\w+)"
 )
-_PART = re.compile(r"^(?=Machine [A-Z], )", re.MULTILINE)
-_SHORT = "; a part of the figures"
 _LIMITS_HEAD = ("limit", "wanted", "measured", "script", "machine")
 _MACHINES_HEAD = ("machine", "")
 _UNKNOWN = "?"
@@ -56,11 +54,8 @@ def read_printed(text: str) -> Printed:
     return Printed(tuple(rows), tuple(limits))
 
 
-def with_measured(page: str, name: str, printed: Printed, machine: str, load: str, *, whole: bool) -> str:
-    """Return the page with what a script has printed on a machine.
-
-    It replaces all that the page had of the script. If the script did not measure the ``whole``, tables of a
-    whole measurement stay below it, and so do the limits that it has not printed.
+def with_measured(page: str, name: str, printed: Printed, machine: str, load: str) -> str:
+    """Return the page with what a script has printed on a machine, in place of all that it had of the script.
 
     Raises:
         ValueError: The page has no place for it.
@@ -68,16 +63,12 @@ def with_measured(page: str, name: str, printed: Printed, machine: str, load: st
     page, letter = _with_machine(page, machine)
     mark, script = f"measured: {name}", f"`{name}`"
     if printed.rows and f"<!-- {mark} -->" in page:
-        parts = _PART.split(_content(page, mark).strip())
-        kept = [part.strip() for part in parts if _SHORT not in part.partition("\n")[0]]
-        lines = [f"Machine {letter}, load {load}{'' if whole else _SHORT}.", "", *printed.rows]
+        lines = [f"Machine {letter}, load {load}.", "", *printed.rows]
         for file, title in printed.pictures:
             lines += ["", f"![{title}](../images/{file})"]
-        text = "\n".join(lines)
-        page = _put(page, mark, text if whole else "\n\n".join([text, *kept]).strip())
+        page = _put(page, mark, "\n".join(lines))
     if printed.limits:
-        new = {one.what for one in printed.limits}
-        rows = [row for row in _rows(page, "limits") if row[3] != script or not (whole or row[0] in new)]
+        rows = [row for row in _rows(page, "limits") if row[3] != script]
         rows += [(*one, script, letter) for one in printed.limits]
         page = _put(page, "limits", _table(_LIMITS_HEAD, sorted(rows, key=lambda row: row[3])))
     return _without_unused(page)

@@ -1,11 +1,12 @@
-"""The page of the benchmarks: what a script prints gets into its places, with the machine of it."""
+"""The pages of the benchmarks: what a script prints gets into its places, with the machine of it."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from benchmarks.all import PAGE, STEPS
+from benchmarks.all import PAGES, Step
 from benchmarks.growth_chart import chart, series_of
 from benchmarks.measured_page import Limit, Printed, read_printed, with_measured, with_steps
 
@@ -60,8 +61,8 @@ def test_rows_and_limits_of_an_output() -> None:
     )
 
 
-def test_a_whole_measurement_replaces_all_of_its_script() -> None:
-    page = with_measured(PLACES, "one.py", read_printed(OUTPUT), "new", "2", whole=True)
+def test_a_measurement_replaces_all_of_its_script() -> None:
+    page = with_measured(PLACES, "one.py", read_printed(OUTPUT), "new", "2")
     assert "| B | new |" in page
     assert "| A | old |" in page, "the other script was measured there"
     assert "Machine B, load 2.\n\n| x | y |" in page
@@ -71,22 +72,10 @@ def test_a_whole_measurement_replaces_all_of_its_script() -> None:
     assert "| others | at most 1 | 1 | `two.py` | A |" in page
 
 
-def test_a_part_leaves_what_it_has_not_measured() -> None:
-    part = Printed(("| x |", "|---|", "| 7 |"), (Limit("seconds", "at most 5", "1"),))
-    page = with_measured(PLACES, "one.py", part, "new", "2", whole=False)
-    page = with_measured(page, "one.py", part, "new", "3", whole=False)
-    assert re.findall("Machine . , load|Machine ., load .", page) == [
-        "Machine B, load 3",
-        "Machine A, load 1",
-    ]
-    assert "| seconds | at most 5 | 1 | `one.py` | B |" in page
-    assert "| MB | at most 9 | 8 | `one.py` | A |" in page
-
-
 def test_a_machine_without_any_figure_left_is_not_listed() -> None:
-    page = with_measured(PLACES, "one.py", read_printed(OUTPUT), "new", "2", whole=True)
+    page = with_measured(PLACES, "one.py", read_printed(OUTPUT), "new", "2")
     page = with_measured(
-        page, "two.py", Printed((), (Limit("others", "at most 1", "0"),)), "new", "2", whole=True
+        page, "two.py", Printed((), (Limit("others", "at most 1", "0"),)), "new", "2"
     )
     assert "old" not in page
 
@@ -99,24 +88,24 @@ def test_scripts_with_their_machines() -> None:
 
 def test_a_page_without_a_place_for_limits_is_an_error() -> None:
     with pytest.raises(ValueError, match="no place <!-- machines -->"):
-        with_measured("# Page", "one.py", read_printed(OUTPUT), "new", "2", whole=True)
+        with_measured("# Page", "one.py", read_printed(OUTPUT), "new", "2")
 
 
-def test_every_place_of_the_page_belongs_to_a_script() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    names = {step.name for step in STEPS}
-    assert set(re.findall("<!-- measured: (.*?) -->", page)) <= names
+@pytest.mark.parametrize(("page", "steps"), PAGES.values(), ids=PAGES)
+def test_every_place_of_a_page_belongs_to_a_script(page: Path, steps: Sequence[Step]) -> None:
+    text = page.read_text(encoding="utf-8")
+    names = {step.name for step in steps}
+    assert set(re.findall("<!-- measured: (.*?) -->", text)) <= names
     for name in names:
-        again = with_measured(page, name, read_printed(OUTPUT), "new", "2", whole=True)
-        assert f"| `{name}` |" in again
+        assert f"| `{name}` |" in with_measured(text, name, read_printed(OUTPUT), "new", "2")
 
 
 def test_every_script_exists() -> None:
-    folder = PAGE.parents[2] / "benchmarks"
-    for step in STEPS:
+    root = Path(__file__).resolve().parents[2]
+    for step in (step for _, steps in PAGES.values() for step in steps):
         first, *rest = step.command.split()
         path = Path(*rest[0].split("."), "__main__.py") if first == "-m" else Path("benchmarks", first)
-        assert (folder.parent / path).is_file(), step.name
+        assert (root / path).is_file(), step.name
 
 
 def test_a_chart_of_rows() -> None:
