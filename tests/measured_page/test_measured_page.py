@@ -74,9 +74,7 @@ def test_a_measurement_replaces_all_of_its_script() -> None:
 
 def test_a_machine_without_any_figure_left_is_not_listed() -> None:
     page = with_measured(PLACES, "one.py", read_printed(OUTPUT), "new", "2")
-    page = with_measured(
-        page, "two.py", Printed((), (Limit("others", "at most 1", "0"),)), "new", "2"
-    )
+    page = with_measured(page, "two.py", Printed((), (Limit("others", "at most 1", "0"),)), "new", "2")
     assert "old" not in page
 
 
