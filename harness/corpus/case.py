@@ -12,6 +12,7 @@ from harness.core.model_settings import ModelSettings
 from harness.core.run_work import Work
 from harness.core.value import NamedValues, from_wire, to_wire, value_bytes
 from harness.corpus.attempts import FIRST, InputAttempt
+from harness.corpus.attention_masks import with_attention_masks
 from harness.corpus.data_sets import DataSet, ModelSignature, check_names, hash_data_set, read_data_sets
 from harness.corpus.decoder_names import sizes_by_config
 from harness.corpus.domain_walk import domains_of
@@ -46,6 +47,7 @@ from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, rea
 from harness.corpus.unused_data import refuse_unused
 from harness.corpus.work.estimate import work_of
 from harness.corpus.work.work_share import NodeWork
+from harness.operators.value_domains import Domain
 
 if TYPE_CHECKING:
     import onnx
@@ -56,7 +58,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "at_draw", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 9
+_FORMAT = 10
 """Increase it when other facts of a case are kept."""
 
 
@@ -268,7 +270,7 @@ def _read(
         weights = weight_names(proto.graph)
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)
         facts = model_facts(proto)
-        domains = with_table_columns(with_named_lengths(domains_of(proto), ports), proto)
+        domains = _domains(proto, ports)
     check_names(path, settings, ports, outputs)
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()
@@ -324,6 +326,13 @@ def _read(
             onnx_path = unpacked(proto, hashlib.sha256(content).hexdigest())
         case = msgspec.structs.replace(case, model_path=onnx_path, source=path)
     return case, external
+
+
+def _domains(model: "onnx.ModelProto", ports: tuple[Port, ...]) -> dict[str, Domain]:
+    """Return the values that inputs may hold, by all that a model shows."""
+    return with_attention_masks(
+        with_table_columns(with_named_lengths(domains_of(model), ports), model), model
+    )
 
 
 def _ports(infos: "Iterable[onnx.ValueInfoProto]", sizes: Mapping[str, int]) -> tuple[Port, ...]:
