@@ -1,7 +1,9 @@
 """Each scenario, played by the agent on the real CPU provider."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from harness.agent.scenarios.terminate import _cancelled
 from harness.core.value import Sequence, Tensor, Value, from_wire, tensor
 from tests.kit import parse
 
@@ -367,6 +370,22 @@ def test_a_load_that_is_not_cancelled_is_an_error(start_agent: Callable[..., Ser
         parse(LOOPED), ONCE, scenario="terminate", scenario_settings={}
     )
     assert (result["status"], result["kind"]) == ("error", "LoadNotCancelledError")
+
+
+def test_a_load_that_is_tried_twice_is_cancelled_each_time() -> None:
+    """With an entry that onnxruntime refuses, or that a cancelled load seems to refuse."""
+    flags = list[bool]()
+
+    def load() -> None:
+        for _ in range(2):
+            load_run.adjust(SimpleNamespace(set_load_cancellation_flag=flags.append))
+        while len(flags) < 2:
+            time.sleep(0.001)
+        raise RuntimeError("the load was cancelled")
+
+    load_run = SimpleNamespace(enter=lambda _: None, open=load)
+    assert isinstance(_cancelled(load_run, 0.001), RuntimeError)  # type: ignore[arg-type]
+    assert flags == [True, True]
 
 
 HINT = {"options": [["hint", ["off", "on"]]], "documented": True, "unknown": "refused"}

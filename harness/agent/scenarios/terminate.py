@@ -179,9 +179,10 @@ def _cancelled(job_run: JobRun, wait_s: float | None) -> Exception | None:
         if wait_s is None:
             settings.set_load_cancellation_flag(True)
             return
-        timers.append(threading.Timer(wait_s, settings.set_load_cancellation_flag, (True,)))
-        timers[0].daemon = True
-        timers[0].start()
+        timer = threading.Timer(wait_s, settings.set_load_cancellation_flag, (True,))
+        timer.daemon = True
+        timers.append(timer)  # one for each try: a load with an entry that onnxruntime refuses is tried again
+        timer.start()
 
     job_run.enter("create")
     job_run.adjust = cancel
