@@ -46,7 +46,9 @@ def judge_noise(row: OutputMetrics, noise: Noise, details: OutputDetails, policy
 def judge_wider(row: OutputMetrics, details: OutputDetails, policy: Policy) -> OutputJudgement:
     """Judge an error that the model's own noise does not explain by wider noise: see ``Noise.wider``."""
     for noise in row.noises:
-        if noise.document and _explains(noise, row.elements, DOCUMENTED_LIMITS):
+        if noise.document and noise.is_measured and _explains(noise, row.elements, DOCUMENTED_LIMITS):
+            if row.is_lost:
+                return wrong(row, Verdict.PRECISION_LOSS, wording.documented_loss(row, noise, policy.remedy))
             return msgspec.structs.replace(right_output(row), approximate=wording.approximate(row, noise))
         delivered = delivered_by(noise, policy)
         if delivered and _explains(noise, row.elements, policy.limits):

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.subnormals import flushed
+from harness.core.subnormals import USEFUL, flushed
 from harness.core.tolerance import DEFAULTS, Tolerance
 from harness.core.value import Array, Floats, Tensor
 
@@ -47,6 +47,8 @@ class OutputFigures(msgspec.Struct, frozen=True, kw_only=True):
         special_at: The first of these.
         signed_zeros: Elements that are zero on both sides, of different sign; they count as equal.
         flushed: Elements that are zero on one side and subnormal on the other; they count as equal, too.
+        flushed_part: Norm of these over that of the golden, in types whose subnormal numbers are of use; 0
+            where the golden is all zero.
         max_abs: None without a jointly finite pair, or where it overflows.
         max_abs_at: Its position; the first if several are equal.
         max_abs_allowed: ``atol + rtol * |golden|`` at that position.
@@ -65,6 +67,7 @@ class OutputFigures(msgspec.Struct, frozen=True, kw_only=True):
     special_at: int | None
     signed_zeros: int
     flushed: int
+    flushed_part: float
     max_abs: float | None
     max_abs_at: int | None
     max_abs_allowed: float | None
@@ -158,7 +161,7 @@ class _Sums:
         self.grid, self.atols = _grid_with(tolerance.atol)
         self.pairs = self.mismatched = self.special = self.signed_zeros = self.flushed = 0
         self.special_at: int | None = None
-        self.error_sq = self.golden_sq = self.actual_sq = self.inner = 0.0
+        self.error_sq = self.golden_sq = self.actual_sq = self.inner = self.flushed_sq = 0.0
         # -1: no element yet. Maxima may become infinite here; result() turns that into None.
         self.max_abs = self.max_rel = -1.0
         self.max_abs_at = self.max_rel_at = 0
@@ -169,8 +172,10 @@ class _Sums:
         """Return the actual elements, wide, with the golden's in place of those that are flushed to zero."""
         left, right = widen(golden, dtype), widen(actual, dtype)
         zeroed = flushed(left, right, dtype)
-        self.flushed += int(np.count_nonzero(zeroed))
-        right[zeroed] = left[zeroed]
+        if zeroed.any():
+            self.flushed += int(np.count_nonzero(zeroed))
+            self.flushed_sq += _norm_sq((right - left)[zeroed]) if dtype in USEFUL else 0.0
+            right[zeroed] = left[zeroed]
         return right
 
     def add_floats(self, start: int, golden: Array, actual: Array) -> None:
@@ -251,6 +256,7 @@ class _Sums:
             special_at=self.special_at,
             signed_zeros=self.signed_zeros,
             flushed=self.flushed,
+            flushed_part=math.sqrt(self.flushed_sq) / golden if golden else 0.0,
             max_abs=_finite(self.max_abs) if self.pairs else None,
             max_abs_at=self.max_abs_at if self.pairs else None,
             max_abs_allowed=_finite(self.max_abs_allowed) if self.pairs else None,

@@ -61,6 +61,11 @@ class Noise(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Whether rounding alone destroys the answer."""
         return self.size > LOST
 
+    @property
+    def is_measured(self) -> bool:
+        """Whether the error is known in units of the noise: not if noise changes the shape."""
+        return self.unmoved is not None or self.each is not None or self.rms > 0
+
 
 class PrecisionError(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The error of a model of reduced precision: on the EP, and on the CPU EP.
@@ -127,6 +132,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         stale: Whether the output for other inputs equals the output for the first ones, bit for bit.
         signed_zeros: Zeros whose sign differs from the golden's; they count as equal.
         flushed: Elements that are zero on one side and subnormal on the other; they count as equal.
+        flushed_part: In float16, their norm over that of the golden if it exceeds half: too little is left.
         copied: Whether values differ that operators copy, choose, or round once to nearest. Each such element
             has one right answer, and no rounding explains another one.
     """
@@ -147,6 +153,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     stale: bool = False
     signed_zeros: int = 0
     flushed: int = 0
+    flushed_part: float = 0.0
     copied: bool = False
 
 

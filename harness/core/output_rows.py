@@ -2,8 +2,8 @@
 
 import msgspec
 
-from harness.core.metrics import EXACT_FRONTIER, OutputFigures, any_finite
-from harness.core.output_metrics import Frontier, OutputDetails, OutputMetrics
+from harness.core.metrics import EXACT_FRONTIER, LARGEST_FLOAT64, OutputFigures, any_finite
+from harness.core.output_metrics import LOST, Frontier, OutputDetails, OutputMetrics
 from harness.core.tolerance import Tolerance
 from harness.core.value import Map, Sequence, Tensor, Value
 
@@ -77,7 +77,10 @@ def measured_row(name: str, actual: Tensor, tolerance: Tolerance, measured: Outp
 def _zeros(measured: OutputFigures) -> OutputDetails | None:
     if not (measured.signed_zeros or measured.flushed):
         return None
-    return OutputDetails(signed_zeros=measured.signed_zeros, flushed=measured.flushed)
+    part = measured.flushed_part if measured.flushed_part > LOST else 0.0
+    return OutputDetails(
+        signed_zeros=measured.signed_zeros, flushed=measured.flushed, flushed_part=min(part, LARGEST_FLOAT64)
+    )
 
 
 def with_details(row: OutputMetrics, **known: float | str | Frontier) -> OutputMetrics:

@@ -11,6 +11,9 @@ SMALLEST_NORMAL = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-
 Accelerators without double units compute float64 in single precision, and flush as there.
 """
 
+USEFUL = frozenset({"float16"})
+"""Element types whose subnormal numbers are of use: the probability of one of 50,000 words is below 6e-5."""
+
 
 def flushed(golden: Array, actual: Array, dtype: str) -> NDArray[np.bool_]:
     """Return which elements are zero on one side and subnormal on the other.

@@ -62,23 +62,28 @@ class Ties(msgspec.Struct, frozen=True, kw_only=True):
         differs: True where the position differs; of the same shape.
         golden: Values at the golden's positions, float64, of the shape of ``fits``, or broadcast to it.
         actual: Values at the other positions.
+        unit: The largest magnitude among the values of a choice, at most 1, of a shape like ``golden``. A
+            tolerance for values around 1 would excuse any choice among the probabilities of 100,000 words.
     """
 
     fits: _Mask
     differs: _Mask
     golden: Array
     actual: Array
+    unit: Array | float = 1.0
 
     def within(self, tolerance: Tolerance) -> int:
         """Return how many differing positions have values that tie within a tolerance."""
-        return int((self.fits & self.differs & is_close(self.actual, self.golden, tolerance)).sum())
+        near = is_close(self.actual / self.unit, self.golden / self.unit, tolerance)
+        return int((self.fits & self.differs & near).sum())
 
     def frontier(self) -> Frontier:
         """Return the tolerances of the values that excuse every position that differs; may be empty."""
         if not self.fits[self.differs].all():
             return ()
         golden, actual = (
-            np.broadcast_to(side, self.differs.shape)[self.differs] for side in (self.golden, self.actual)
+            np.broadcast_to(side / self.unit, self.differs.shape)[self.differs]
+            for side in (self.golden, self.actual)
         )
         ours, theirs = (Tensor(dtype="float64", array=side.astype(np.float64)) for side in (golden, actual))
         found = measure_error(ours, theirs, EXACT)
@@ -166,8 +171,15 @@ def _along(data: Array, golden: Array, actual: Array, chosen: Chosen) -> Ties | 
     if count > 1:  # an index that occurs twice ties with itself, and replaces another one
         ordered = np.sort(found, axis)
         fits = fits & ~(np.diff(ordered, axis=axis) == 0).any(axis, keepdims=True)
-    sides = [side.reshape(golden.shape) for side in (fits, found != right, ours, theirs)]
-    return Ties(fits=sides[0], differs=sides[1], golden=sides[2], actual=sides[3])
+    unit = np.broadcast_to(_unit(data, axis), ours.shape)
+    sides = [side.reshape(golden.shape) for side in (fits, found != right, ours, theirs, unit)]
+    return Ties(fits=sides[0], differs=sides[1], golden=sides[2], actual=sides[3], unit=sides[4])
+
+
+def _unit(data: Array, axis: int | None = None) -> Array:
+    """Return the largest finite magnitude along an axis, which stays; 1 where it is larger, or 0."""
+    size = np.max(np.where(np.isfinite(data), np.abs(data), 0.0), axis=axis, keepdims=True, initial=0.0)
+    return np.where((size > 0) & (size < 1), size, 1.0)
 
 
 def _in_planes(data: Array, golden: Array, actual: Array) -> Ties | None:
@@ -178,7 +190,9 @@ def _in_planes(data: Array, golden: Array, actual: Array) -> Ties | None:
         return None
     fits = (actual >= 0) & (actual < flat.size) & (actual // max(1, plane) == golden // max(1, plane))
     theirs = flat[np.where(fits, actual, golden)]
-    return Ties(fits=fits, differs=actual != golden, golden=flat[golden], actual=theirs)
+    return Ties(
+        fits=fits, differs=actual != golden, golden=flat[golden], actual=theirs, unit=float(_unit(flat)[0])
+    )
 
 
 def _of_boxes(scores: Array, golden: Array, actual: Array) -> Ties | None:
@@ -193,7 +207,8 @@ def _of_boxes(scores: Array, golden: Array, actual: Array) -> Ties | None:
     safe = np.where(inside[:, None], actual, golden)
     ours, theirs = (scores[tuple(rows.T)][:, None] for rows in (golden, safe))
     fits = np.broadcast_to(inside[:, None], golden.shape)
-    return Ties(fits=fits, differs=actual != golden, golden=ours, actual=theirs)
+    unit = float(_unit(scores.reshape(-1))[0])
+    return Ties(fits=fits, differs=actual != golden, golden=ours, actual=theirs, unit=unit)
 
 
 def _in_list(data: Array, golden: Array, actual: Array, most_zeros: int) -> Ties | None:

@@ -152,6 +152,17 @@ def approximate(row: OutputMetrics, noise: Noise) -> str:
     return f"{output(row.name)}: {size}, which {noise.document} allows"
 
 
+def documented_loss(row: OutputMetrics, noise: Noise, remedy: str) -> str:
+    """Describe an output of which an error that a document allows leaves too little."""
+    what = f"{noise.document} allows its error, which is {row.relative_error:.2g} of its size"
+    return f"{output(row.name)}: {what}{_remedied(row, remedy)}"
+
+
+def flushed_words(row: OutputMetrics, part: float) -> str:
+    """Describe an output most of which was flushed to zero."""
+    return f"{output(row.name)}: subnormal numbers that are {part:.0%} of its size are 0 on one side"
+
+
 def delivered_words(row: OutputMetrics, precision: str) -> str:
     """Describe an error that is explained by the precision in which an EP computes by its own default."""
     left = "" if row.delivered_bits is None else f", {row.delivered_bits:.1f} bits are left"

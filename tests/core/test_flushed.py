@@ -9,6 +9,7 @@ from harness.core.policy import Policy
 from harness.core.subnormals import flushed
 from harness.core.tolerance import DEFAULTS
 from harness.core.value import tensor
+from harness.core.verdict import Verdict
 
 
 @pytest.mark.parametrize(
@@ -41,3 +42,21 @@ def test_an_output_of_flushed_numbers_is_right_and_says_so() -> None:
     assert row.details.flushed == 10
     assert not row.is_lost
     assert judge_row(row, Policy()).fault is None
+
+
+@pytest.mark.parametrize(("zeros", "right"), [(1000, False), (900, False), (20, True)])
+def test_probabilities_of_float16_that_are_flushed_are_no_answer(*, zeros: int, right: bool) -> None:
+    """Those of 50,000 words are below the smallest normal number, 6e-5."""
+    golden = np.full(1000, 2e-5, np.float16)
+    actual = golden.copy()
+    actual[:zeros] = 0
+    found = compare_all((("y", tensor(golden)),), (("y", tensor(actual)),), lambda _: DEFAULTS["float16"])
+    (row,) = found.outputs
+    assert row.details is not None
+    assert row.details.flushed == zeros
+    if right:
+        assert found.verdict is None
+    else:
+        assert found.verdict is Verdict.MISMATCH
+        assert "subnormal numbers that are" in found.message
+        assert judge_row(row, Policy()).fault is Verdict.MISMATCH

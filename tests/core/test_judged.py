@@ -62,6 +62,16 @@ def test_what_is_copied_has_one_right_answer(judge_by: JudgeBy) -> None:
         assert ("they have to be equal" in judged.why) is (judged.fault is not None)
 
 
+@pytest.mark.parametrize("steps", [1, 3, 100])
+def test_a_copy_without_a_known_noise_is_equal(steps: int) -> None:
+    golden = np.full(4, 26.25, np.float32)
+    found = golden + steps * np.spacing(golden)
+    answer, own = ((("y", tensor(side)),) for side in (golden, found))
+    (row,) = compare_all(answer, own, lambda _: Tolerance(rtol=1e-3, atol=0.0), {"y": Copied()}).outputs
+    assert judge_row(row, Policy()).fault is Verdict.MISMATCH
+    assert judge_row(row, Policy(delivers=("float16",))).fault is (None if steps == 100 else Verdict.MISMATCH)
+
+
 @pytest.mark.parametrize(("steps", "within"), [(0, True), (1, True), (2, True), (3, False)])
 def test_two_units_in_the_last_place_are_no_more_than_two(steps: int, *, within: bool) -> None:
     golden = np.ones(4, np.float32)
@@ -235,6 +245,25 @@ def test_what_a_document_allows_is_right_and_marked() -> None:
     )
     beyond = msgspec.structs.replace(noise, wider=(msgspec.structs.replace(allowed, rms=9.0),))
     assert judge_row(msgspec.structs.replace(row, noise=beyond), Policy()).fault is Verdict.MISMATCH
+
+
+@pytest.mark.parametrize("actual", [np.zeros(4, np.float32), np.full(4, -1e-4, np.float32)])
+def test_a_document_excuses_no_answer_that_is_lost(actual: Any) -> None:
+    """An error of 2e-4 is allowed of a sine, and all of this output is 1e-4."""
+    row = row_of(np.full(4, 1e-4, np.float32), actual, Tolerance(rtol=0.0, atol=1e-6))
+    allowed = Noise(precision="float32", rms=0.9, max=3.0, document="WGSL")
+    noise = Noise(precision="float32", rms=80.0, max=240.0, wider=(allowed,))
+    found = judge_row(msgspec.structs.replace(row, noise=noise), Policy())
+    assert found.fault is Verdict.PRECISION_LOSS
+    assert "WGSL allows its error, which is" in found.why
+
+
+def test_a_document_whose_noise_is_not_measured_allows_nothing() -> None:
+    """It changes the shape in most runs, so no error is known in its units."""
+    allowed = Noise(precision="float32", rms=0.0, max=0.0, size=1.0, document="WGSL")
+    noise = Noise(precision="float32", rms=80.0, max=240.0, wider=(allowed,))
+    row = msgspec.structs.replace(off_by(1e-3), noise=noise)
+    assert judge_row(row, Policy()).fault is Verdict.MISMATCH
 
 
 @pytest.mark.parametrize(("size", "fault"), [(1.0, Verdict.ILL_CONDITIONED), (50.0, Verdict.MISMATCH)])

@@ -303,3 +303,32 @@ def test_another_way_to_compute_the_same_weights_is_right() -> None:
         assert not error_of(found).far
     exact = judged(own, own, rounded(own), "float8", most_apart)  # the precision happens to cost nothing
     assert exact.verdict is None
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [(8, Verdict.NO_GOLDEN), (100, Verdict.MISMATCH)])
+def test_one_class_that_changes_on_the_cpu_excuses_few_others(wrong: int, verdict: Verdict) -> None:
+    golden = np.arange(1000) % 7
+    own, actual = golden.copy(), golden.copy()
+    own[0] += 1
+    actual[1 : 1 + wrong] += 1
+    assert judged(golden, own, actual).verdict is verdict
+
+
+@pytest.mark.parametrize(
+    ("actual", "verdict"),
+    [
+        (np.zeros_like(GOLDEN), Verdict.MISMATCH),
+        (-GOLDEN, Verdict.MISMATCH),
+        (noisy(0.1), Verdict.NO_GOLDEN),
+    ],
+)
+def test_one_infinity_of_the_cpu_excuses_no_lost_answer(actual: Floats, verdict: Verdict) -> None:
+    own = rounded(GOLDEN)
+    own[0] = np.inf
+    assert judged(GOLDEN, own, actual).verdict is verdict
+
+
+def test_an_overflow_may_saturate() -> None:
+    golden, own, actual = GOLDEN.copy(), rounded(GOLDEN), rounded(GOLDEN)
+    golden[0], own[0], actual[0] = 1e6, np.inf, 65504
+    assert judged(golden, own, actual).verdict is Verdict.NO_GOLDEN

@@ -202,3 +202,16 @@ def test_the_noise_of_a_model_says_which_positions_it_moves() -> None:
         rule = NoiseRule(precision="float32", spreads={}, moved={"y": move})
         found = compare_all(golden, actual, tolerance_for, kinds=kinds, noise=rule)
         assert found.verdict is verdict
+
+
+@pytest.mark.parametrize(("gap", "right"), [(1e-5, True), (1e-2, False)])
+def test_ties_among_probabilities_are_relative_to_the_largest(gap: float, *, right: bool) -> None:
+    """Each of 150,000 probabilities is below the tolerance of float32 for values around 1."""
+    scores = np.linspace(1e-6, 6e-6, 1000, dtype=np.float32)[None]
+    scores[0, 3] = 7e-6
+    scores[0, 5] = 7e-6 * (1 - gap)
+    found = judge([3], [5], "ArgMax", scores, axis=1)
+    assert (found.verdict is None) is right
+    assert judge([3], [0], "ArgMax", scores, axis=1).verdict is Verdict.MISMATCH
+    both = [[3, 5]], [[5, 3]]
+    assert (judge(*both, "TopK", scores, axis=1).verdict is None) is right
