@@ -45,7 +45,7 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         fault: The fault that decides among the outputs; None where all are right.
-        fault_again: The same of the second run.
+        fault_again: The same of the second run, without outputs that ONNX leaves undefined for this input.
         golden_check: Whether references dispute the golden that an output fails against.
         resolution: The finding of float64, or of the expected data where the golden is disputed; None where
             they do not decide. If they find the EP right, ``fault`` is None.
@@ -85,7 +85,7 @@ def judging_of(facts: Facts, policy: Policy) -> Judging:
         outputs=outputs,
         again=again,
         fault=worst(outputs),
-        fault_again=worst(again),
+        fault_again=worst(one for one in again if one.row.name not in facts.undefined),
     )
     confirmation = _confirmation(judging)
     if confirmation.cleared:

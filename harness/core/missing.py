@@ -181,12 +181,17 @@ def _needs_references(known: _Known) -> bool:
     return known.ran_with_golden and (bool(known.facts.dispute) or known.is_in_question)
 
 
+_BY_CHOICE = {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH, Verdict.NONDETERMINISTIC}
+"""Verdicts of positions whose values may tie, in the first run or in a further one."""
+
 _NEEDED: dict[Need, Callable[[_Known], bool]] = {
     Need.NOISE: _needs_noise,
     Need.PLAYED: _fails_golden,  # by a way for which the model may not be made
-    Need.REVEALED: lambda known: _fails_golden(known, {Verdict.MISMATCH, Verdict.SHAPE_MISMATCH}),
+    Need.REVEALED: lambda known: _fails_golden(known, _BY_CHOICE),
     Need.WIDER: _needs_wider,  # after the values that may tie at the model's own precision
-    Need.UNDEFINED: lambda known: known.is_in_question or _fails_expected(known),
+    Need.UNDEFINED: lambda known: (
+        known.is_in_question or _fails_expected(known) or _fails_golden(known, {Verdict.NONDETERMINISTIC})
+    ),
     Need.OWN_CPU: _needs_own_cpu,
     Need.REPEATED: lambda known: known.is_in_question,
     Need.ZEROED: _needs_zeroed,

@@ -192,6 +192,8 @@ CASES: list[tuple[Facts, Verdict]] = [
     (ran(outputs=(BAD,)), Verdict.MISMATCH),
     (ran(outputs=(BAD,), beyond="MaxPool has a window of 3 over 2"), Verdict.NO_INPUT),
     (ran(again=(BAD,)), Verdict.NONDETERMINISTIC),
+    (ran(again=(BAD,), undefined={"x": "NaN cast to int64"}), Verdict.NONDETERMINISTIC),
+    (ran(again=(BAD,), undefined={"y": "NaN cast to int64"}), Verdict.PASS),
     (ran(repeats=Repeats(runs=2, sessions=1, distinct=2, bit_equal=True)), Verdict.NONDETERMINISTIC),
     (ran(outputs=(COARSE,), answered=("noise",)), Verdict.MISMATCH),
     (ran(outputs=(COARSE,), answered=("noise",), delivers=("float16",)), Verdict.PASS),
@@ -529,6 +531,13 @@ def test_noise_is_asked_for_only_where_an_error_exceeds_what_any_model_allows() 
     assert missing(passing, Policy(), every, by_usual=False) is None
     assert missing(ended("died"), Policy(), every) is Need.OWN_CPU
     assert missing(ended("unavailable"), Policy(), every) is None
+
+
+def test_what_may_tie_or_be_undefined_is_asked_of_a_second_run_too() -> None:
+    facts = ran(again=(BAD,), answered=(Need.NOISE,))
+    assert missing(facts, Policy(), {Need.REVEALED, Need.UNDEFINED}) is Need.REVEALED
+    assert missing(facts, Policy(), {Need.UNDEFINED}) is Need.UNDEFINED
+    assert missing(ran(answered=(Need.NOISE,)), Policy(), {Need.REVEALED, Need.UNDEFINED}) is None
 
 
 def test_a_right_answer_on_another_device_is_a_failure_of_its_own() -> None:
