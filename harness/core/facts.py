@@ -206,6 +206,8 @@ class Facts(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
         golden_digest: Digest of the golden's values; for a converted model also of the CPU EP's own answer.
         no_golden: Why there is no answer to compare with; empty if there is one.
         dispute: Why the golden is in doubt whatever the EP gives; empty if it is not.
+        drawn: Outputs into which random numbers enter, so that nothing judges their values; empty if all are
+            such.
         weak_golden: Why the golden cannot tell a right answer from a wrong one; empty if it can.
         undefined: Output -> why ONNX leaves its values undefined for this input.
         beyond: Which windows of the model are larger than their data, with generated inputs that are at fault
@@ -242,6 +244,7 @@ class Facts(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
     golden_digest: str = ""
     no_golden: str = ""
     dispute: str = ""
+    drawn: tuple[str, ...] = ()
     weak_golden: str = ""
     undefined: dict[str, str] = {}
     beyond: str = ""

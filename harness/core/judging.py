@@ -25,6 +25,9 @@ WRONG_VALUES = frozenset(
 )
 """Verdicts that rest on a golden alone."""
 
+FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
+"""Verdicts on the form of an output, not on its values."""
+
 
 class Confirmation(msgspec.Struct, frozen=True, kw_only=True):
     """The finding of float64 on outputs with wrong values.
@@ -44,7 +47,8 @@ class Judging(msgspec.Struct, frozen=True, kw_only=True):
     """The input of a rule: the facts, the policy, and each output under the policy.
 
     Attributes:
-        fault: The fault that decides among the outputs; None where all are right.
+        fault: The fault that decides among the outputs, without the values of those in ``Facts.drawn``; None
+            where all are right.
         fault_again: The same of the second run, without outputs that ONNX leaves undefined for this input.
         golden_check: Whether references dispute the golden that an output fails against.
         resolution: The finding of float64, or of the expected data where the golden is disputed; None where
@@ -84,8 +88,8 @@ def judging_of(facts: Facts, policy: Policy) -> Judging:
         policy=policy,
         outputs=outputs,
         again=again,
-        fault=worst(outputs),
-        fault_again=worst(one for one in again if one.row.name not in facts.undefined),
+        fault=worst(one for one in outputs if one.row.name not in facts.drawn or one.fault in FORM),
+        fault_again=worst(one for one in again if one.row.name not in (*facts.undefined, *facts.drawn)),
     )
     confirmation = _confirmation(judging)
     if confirmation.cleared:

@@ -13,7 +13,7 @@ from harness.core.fixed_sizes import fixed_words
 from harness.core.generation_figures import disagreeing, stages_on_cpu, where
 from harness.core.judge_output import wrong_for_other_inputs
 from harness.core.judgement import OutputJudgement
-from harness.core.judging import WRONG_VALUES, Judging, by_expected_data, is_as_used, judging_of
+from harness.core.judging import FORM, WRONG_VALUES, Judging, by_expected_data, is_as_used, judging_of
 from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
 from harness.core.placement_verdict import verdict_by_placement
 from harness.core.precision import INTEGER_KERNELS
@@ -26,7 +26,6 @@ FOR_OTHER_INPUTS = "for other inputs in the same session"
 """The first words of a reason that is about other inputs."""
 
 _STALE = "is the output for the inputs before, bit for bit"
-_FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 
 
 class Ruling(NamedTuple):
@@ -221,16 +220,19 @@ def disputed_golden(judging: Judging) -> Ruling | None:
     """The golden is in doubt whatever the EP gives, and neither expected data nor float64 can judge instead.
 
     Such a golden still judges shapes and types, unless the suite's data have those of the EP, or two runs of
-    the CPU EP give different shapes: a voice is as long as the durations that were drawn for its sounds.
+    the CPU EP give different shapes: a voice is as long as the durations that were drawn for its sounds. It
+    also judges outputs that no random numbers enter.
     """
     facts = judging.facts
     if not facts.dispute or judging.resolution is not None:
         return None
     fault = judging.fault[0] if judging.fault is not None else None
     by_chance = fault is Verdict.SHAPE_MISMATCH and facts.dispute.endswith(SIZED_BY_CHANCE)
-    if fault in _FORM and not by_chance:
+    if facts.drawn and fault is not None and not by_chance:
+        return None  # random numbers do not enter the output that fails
+    if fault in FORM and not by_chance:
         expected = by_expected_data(judging)
-        if not expected or any(check.ep.fault in _FORM for check in expected.values()):
+        if not expected or any(check.ep.fault in FORM for check in expected.values()):
             return None
     return Ruling(Verdict.REFERENCE_DISPUTED, facts.dispute)
 
@@ -244,7 +246,7 @@ def fallback_at_run(judging: Judging) -> Ruling | None:
 def undefined_input(judging: Judging) -> Ruling | None:
     """ONNX leaves the values of every failing output undefined for this input."""
     undefined = judging.facts.undefined
-    if judging.fault is None or judging.fault[0] in _FORM or not undefined:
+    if judging.fault is None or judging.fault[0] in FORM or not undefined:
         return None
     if not all(name in undefined for name in judging.failed):
         return None

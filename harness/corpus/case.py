@@ -58,7 +58,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "at_draw", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 10
+_FORMAT = 11
 """Increase it when other facts of a case are kept."""
 
 

@@ -118,24 +118,28 @@ class Origins(msgspec.Struct, frozen=True, kw_only=True):
         known: Output -> its origin, for those whose origin matters.
         by_chance: Operators whose random numbers enter an output in a way that leaves nothing to judge,
             sorted.
+        drawn: The outputs that they enter so.
     """
 
     known: dict[str, Origin] = {}
     by_chance: tuple[str, ...] = ()
+    drawn: tuple[str, ...] = ()
 
 
 def origins_of(model: "onnx.ModelProto") -> Origins:
     """Read the origins from a model, loaded with or without its external data."""
     graph = _Graph(model)
     known = {}
-    by_chance: set[str] = set()
+    by_chance: dict[str, set[str]] = {}
     for port in model.graph.output:
         origin = graph.origin(port.name)
         if origin is not None:
             known[model_text(port.name)] = origin
         if graph.has_chance and not isinstance(origin, DrawnBy):
-            by_chance |= graph.chance_behind(port.name)
-    return Origins(known=known, by_chance=tuple(sorted(by_chance)))
+            by_chance[model_text(port.name)] = graph.chance_behind(port.name)
+    operators = set[str]().union(*by_chance.values())
+    drawn = (name for name, behind in by_chance.items() if behind)
+    return Origins(known=known, by_chance=tuple(sorted(operators)), drawn=tuple(drawn))
 
 
 _Source = tuple["tuple[onnx.NodeProto, int] | None", bool, bool]

@@ -133,7 +133,11 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Cel
         answers: tuple[NamedValues, ...] = golden.outputs
         dispute = golden.disputed or evidence.repeated or ""
         source = "cpu" if case.frozen is None else "profile"
-        facts = msgspec.structs.replace(facts, golden=source, dispute=dispute)
+        drawn = case.facts.origins.drawn
+        others_too = len(drawn) < len(case.outputs)
+        facts = msgspec.structs.replace(
+            facts, golden=source, dispute=dispute, drawn=drawn if others_too else ()
+        )
     elif all({name for name, _ in known} >= set(case.outputs) for known in expected):
         answers = expected
         facts = msgspec.structs.replace(facts, golden="expected", dispute=golden.disputed)

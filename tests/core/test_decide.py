@@ -409,6 +409,21 @@ def test_what_comes_before_wrong_values_comes_before_a_dispute_that_is_settled()
     assert decide(change(right, again=(BAD,)), Policy()).verdict is Verdict.REFERENCE_DISPUTED
 
 
+def test_random_numbers_in_one_output_excuse_no_other_one() -> None:
+    drawn = msgspec.structs.replace(BAD, name="sample")
+    facts = ran(outputs=(drawn, GOOD), dispute="RandomNormal draws numbers", drawn=("sample",))
+    change = msgspec.structs.replace
+    assert decide(facts, Policy()).verdict is Verdict.REFERENCE_DISPUTED
+    found = decide(change(facts, outputs=(drawn, BAD)), Policy())
+    assert found.verdict is Verdict.MISMATCH
+    assert "'y'" in found.reason
+    assert decide(change(facts, again=(drawn, GOOD)), Policy()).verdict is Verdict.REFERENCE_DISPUTED
+    shaped = change(SHAPED, name="sample")
+    assert decide(change(facts, outputs=(shaped, GOOD)), Policy()).verdict is Verdict.SHAPE_MISMATCH
+    sized = change(facts, outputs=(shaped, GOOD), dispute=f"RandomNormal {SIZED_BY_CHANCE}")
+    assert decide(sized, Policy()).verdict is Verdict.REFERENCE_DISPUTED
+
+
 def test_a_draw_that_is_wrong_in_a_second_run_is_wrong_and_not_merely_different() -> None:
     misfit = OutputMetrics(
         name="y",

@@ -205,6 +205,13 @@ def test_an_output_beside_a_drawn_one_is_judged_by_its_values() -> None:
     assert found.by_chance == ()
 
 
+def test_outputs_that_drawn_numbers_enter_are_named() -> None:
+    found = read(
+        "g (float[4] x) => (float[4] y, float[4] z) { n = RandomNormalLike(x) y = Add(x, n) z = Exp(x) }"
+    )
+    assert (found.by_chance, found.drawn) == (("RandomNormalLike",), ("y",))
+
+
 def test_a_function_that_draws_is_seen() -> None:
     model = onnx.parser.parse_model(
         '<ir_version: 9, opset_import: ["" : 20, "own" : 1]> g (float[4] x) => (float[4] y) '
