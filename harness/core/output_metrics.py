@@ -133,6 +133,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
         signed_zeros: Zeros whose sign differs from the golden's; they count as equal.
         flushed: Elements that are zero on one side and subnormal on the other; they count as equal.
         flushed_part: In float16, their norm over that of the golden if it exceeds half: too little is left.
+        undefined: Elements that ONNX leaves undefined for this input; they do not count.
         copied: Whether values differ that operators copy, choose, or round once to nearest. Each such element
             has one right answer, and no rounding explains another one.
     """
@@ -154,6 +155,7 @@ class OutputDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     signed_zeros: int = 0
     flushed: int = 0
     flushed_part: float = 0.0
+    undefined: int = 0
     copied: bool = False
 
 

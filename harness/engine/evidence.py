@@ -5,6 +5,8 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Accuracy
@@ -40,6 +42,18 @@ _FUSES_NOTHING = frozenset({"disabled", "basic"})
 """Levels of graph optimization at which it does not fuse."""
 
 
+class Undefined(msgspec.Struct, frozen=True, kw_only=True):
+    """What ONNX leaves undefined of an output.
+
+    Attributes:
+        why: The reason.
+        defined: Which elements are defined all the same, of the output's shape; None if none is, or too few.
+    """
+
+    why: str
+    defined: NDArray[np.bool_] | None = None
+
+
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     """Answers of the CPU provider and of references; None for what was not asked.
 
@@ -52,7 +66,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         wider: Other explanation of an error -> its noise, or why it has none; those asked so far.
         played: The golden's text in the ways of the scenario ``generate``, from the same CPU provider.
         revealed: The golden with the values by which its positions were chosen.
-        undefined: Output -> why ONNX leaves its values undefined for this input.
+        undefined: Output, with the number of its data set -> what ONNX leaves undefined for this input.
         zeroed: Operators of nodes that could compute zeros unnoticed.
         repeated: Why the golden cannot be repeated; empty if another process computes the same.
         references: Kind of question -> answer of a reference.
@@ -68,7 +82,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     wider: Mapping["Wider", Spread | str] = {}
     played: Golden | None = None
     revealed: Golden | None = None
-    undefined: Mapping[str, str] | None = None
+    undefined: Mapping[str, Undefined] | None = None
     zeroed: tuple[str, ...] | None = None
     repeated: str | None = None
     references: Mapping[QuestionKind, Golden] | None = None

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from harness.core.cell import Cell
 from harness.core.errors import UsageError
@@ -16,7 +17,7 @@ from harness.core.own_cpu import lacks
 from harness.core.precision import BYTE_PRODUCTS, INTEGER_KERNELS
 from harness.core.scenario import PLAIN, SCENARIOS
 from harness.core.spread import Spread
-from harness.core.value import STRING, NamedValues, Value, leaves, to_wire
+from harness.core.value import STRING, NamedValues, Tensor, Value, to_wire
 from harness.corpus.case import Case
 from harness.corpus.inner_outputs import read_by_partials
 from harness.corpus.model_check import broken_rule
@@ -24,7 +25,7 @@ from harness.corpus.noisy import split_allowed
 from harness.corpus.undefined import CONTESTED, can_be_settled, undefined_outputs
 from harness.engine.cases import Cases, LoadedCase, why_no_model
 from harness.engine.compare_sets import numbered
-from harness.engine.evidence import CellRule, Evidence
+from harness.engine.evidence import CellRule, Evidence, Undefined
 from harness.engine.measure import own_cpu_of
 from harness.engine.references import References
 from harness.engine.task import HOME, Question, QuestionKind
@@ -33,10 +34,13 @@ from harness.golden.provenance import may_saturate
 from harness.golden.trust import doubt_about
 from harness.plan.plan import Plan
 
+_ENOUGH = 0.5
+"""Part of an output that has to be defined for it to be judged."""
+
 _CLOSE = 1e-3
 """Relative: what is undefined changes an output by more, or one of two values of it changes another bit."""
 
-Answer = Golden | Spread | str | tuple[str, ...] | Mapping[QuestionKind, Golden] | Mapping[str, str]
+Answer = Golden | Spread | str | tuple[str, ...] | Mapping[QuestionKind, Golden] | Mapping[str, Undefined]
 """The answer to a need."""
 
 
@@ -178,50 +182,44 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         question = msgspec.structs.replace(own, kind=QuestionKind.ZEROED)
         return question if isinstance(self.cases.of(question), Case) else ()
 
-    def _undefined(self, own: Question, case: Case) -> dict[str, str] | Question:
-        """Return the outputs whose values ONNX leaves undefined for this input."""
+    def _undefined(self, own: Question, case: Case) -> dict[str, Undefined] | Question:
+        """Return the outputs of which ONNX leaves values undefined for this input."""
         inside: Sequence[NamedValues] = ()
         if read_by_partials(case):
             answer = self.answered(msgspec.structs.replace(own, kind=QuestionKind.UNDEFINED))
             if isinstance(answer, Question):
                 return answer
             inside = answer.outputs
-        found: dict[str, str] = {}
+        found: dict[str, Undefined] = {}
         for index, data_set in enumerate(case.data_sets):
             values = {**dict(data_set.inputs), **dict(inside[index] if inside else ())}
             undefined = undefined_outputs(case.facts.partials, values)
             lasting = undefined_outputs(
                 (one for one in case.facts.partials if not can_be_settled(one)), values
             )
-            if undefined != lasting:
-                defined = self._defined_anyway(own, index)
-                if isinstance(defined, Question):
-                    return defined
-                undefined = {name: why for name, why in undefined.items() if name not in defined} | lasting
+            defined = self._defined_anyway(own, index) if undefined != lasting else {}
+            if isinstance(defined, Question):
+                return defined
             by_suite = {name for name, _ in data_set.expected}
-            found |= {
-                numbered(index, name): why
-                for name, why in undefined.items()
-                if name not in by_suite or why in CONTESTED
-            }
+            for name, why in undefined.items():
+                known = None if name in lasting else defined.get(name)
+                if (known is None or not known.all()) and (name not in by_suite or why in CONTESTED):
+                    enough = known is not None and known.mean() >= _ENOUGH
+                    found[numbered(index, name)] = Undefined(why=why, defined=known if enough else None)
         return found
 
-    def _defined_anyway(self, own: Question, data_set: int) -> set[str] | Question:
-        """Return the outputs that stay the same whatever value undefined results have."""
+    def _defined_anyway(self, own: Question, data_set: int) -> dict[str, NDArray[np.bool_]] | Question:
+        """Return which elements of outputs stay the same whatever value undefined results have."""
         answers = []
         for kind in (QuestionKind.ANSWER, QuestionKind.SETTLED_LOW, QuestionKind.SETTLED_HIGH):
             answer = self.answered(msgspec.structs.replace(own, kind=kind))
             if isinstance(answer, Question):
                 return answer
             if answer.status != "ok":
-                return set()
+                return {}
             answers.append(dict(answer.outputs[data_set]))
         golden, low, high = answers
-        return {
-            name
-            for name, value in golden.items()
-            if to_wire(low[name]) == to_wire(high[name]) and _is_close(value, low[name])
-        }
+        return {name: _unchanged(value, low[name], high[name]) for name, value in golden.items()}
 
     def _references(self, own: Question, cell: Cell, case: Case) -> dict[QuestionKind, Golden] | Question:
         """Return the answers of the references, by the kind of question."""
@@ -285,17 +283,20 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         return other
 
 
-def _is_close(golden: Value, other: Value) -> bool:
-    """Return whether a golden has the numbers of another graph, which may be rounded otherwise."""
-    pairs = zip(leaves("", golden), leaves("", other), strict=True)
-    for (_, one), (_, two) in pairs:
-        if one is None or two is None or one.dtype != two.dtype or one.dtype == STRING:
-            return bool(to_wire(golden) == to_wire(other))
-        if one.array.shape != two.array.shape or not np.allclose(
-            widen(one.array, one.dtype), widen(two.array, two.dtype), rtol=_CLOSE, atol=0, equal_nan=True
-        ):
-            return False
-    return True
+def _unchanged(golden: Value, low: Value, high: Value) -> NDArray[np.bool_]:
+    """Return the elements that two values of what is undefined leave as they are in the golden.
+
+    The golden is that of another graph, which may be rounded otherwise. What is no tensor of numbers is
+    unchanged as a whole, or not at all.
+    """
+    if not isinstance(golden, Tensor) or not isinstance(low, Tensor) or not isinstance(high, Tensor):
+        return np.array(to_wire(golden) == to_wire(low) == to_wire(high))
+    forms = {(one.dtype, one.array.shape) for one in (golden, low, high)}
+    if len(forms) > 1 or golden.dtype == STRING:
+        return np.array(to_wire(golden) == to_wire(low) == to_wire(high))
+    right, one, other = (widen(value.array, value.dtype) for value in (golden, low, high))
+    same = (one == other) | (np.isnan(one) & np.isnan(other))
+    return np.asarray(same & np.isclose(right, one, rtol=_CLOSE, atol=0, equal_nan=True))
 
 
 def _has_any(operators: frozenset[str], case: Case) -> bool:

@@ -85,6 +85,7 @@ def _values(output: OutputMetrics) -> str:
         f"{plural(details.ties, 'position')} where the values tie" if details.ties else "",
         f"{plural(details.signed_zeros, 'zero')} of the other sign" if details.signed_zeros else "",
         f"{plural(details.flushed, 'subnormal number')} flushed to zero" if details.flushed else "",
+        f"{plural(details.undefined, 'element')} that ONNX leaves undefined" if details.undefined else "",
     )
     return f"{one_line(output.name, _NAME_CHARS)}: {', '.join(filter(None, facts))}" if any(facts) else ""
 

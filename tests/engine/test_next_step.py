@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import onnx.parser
 import pytest
+from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
 from harness.core.cell import Cell
@@ -462,14 +463,41 @@ def test_a_wrong_answer_to_undefined_values_is_not_the_fault_of_the_ep(
     assert court.asked == [*asked_before, QuestionKind.ZEROED]  # a right answer needs no excuse
 
 
-@pytest.mark.parametrize(("chosen", "verdict"), [("c", Verdict.UNDEFINED_INPUT), ("b", Verdict.MISMATCH)])
-def test_an_undefined_value_that_no_output_holds_excuses_nothing(
-    tmp_path: Path, chosen: str, verdict: Verdict
-) -> None:
+@pytest.mark.parametrize("chosen", ["b", "c"])
+def test_an_undefined_value_excuses_only_the_elements_that_hold_it(tmp_path: Path, chosen: str) -> None:
+    """No element of ``b`` is undefined; of ``c`` those whose logarithm is that of 0."""
     court = Court(tmp_path, UNSELECTED_CAST.replace("CHOSEN", chosen))
     record = court.judge(lambda right: right + 1)
     assert {QuestionKind.SETTLED_LOW, QuestionKind.SETTLED_HIGH} <= set(court.asked)
-    assert record.verdict is verdict
+    assert record.verdict is Verdict.MISMATCH
+    assert record.undefined == {}
+
+
+def test_a_wrong_answer_where_alone_it_is_undefined_is_right(tmp_path: Path) -> None:
+    court = Court(tmp_path, UNSELECTED_CAST.replace("CHOSEN", "c"))
+    undefined: list[int] = []
+
+    def saturated(right: NDArray[np.float32]) -> NDArray[np.float32]:
+        undefined.append(int((right < -1e18).sum()))  # int64's least number
+        return np.where(right < -1e18, np.float32(0), right)
+
+    record = court.judge(saturated)
+    (row,) = record.outputs
+    assert record.verdict is Verdict.PASS
+    assert row.details is not None
+    assert row.details.undefined == undefined[0] > 0
+
+
+def test_an_output_of_which_most_is_undefined_tells_nothing(tmp_path: Path) -> None:
+    text = (
+        UNSELECTED_CAST.replace("CHOSEN", "c")
+        .replace("Relu(x)", "Relu(n)")
+        .replace(
+            "positive = Greater", "one = Constant<value_float = 1.0>() n = Sub(x, one) positive = Greater"
+        )
+    )
+    record = Court(tmp_path, text).judge(lambda right: right + 1)
+    assert record.verdict is Verdict.UNDEFINED_INPUT
 
 
 @pytest.mark.parametrize("contested", [False, True])
