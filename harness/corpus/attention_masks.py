@@ -172,7 +172,7 @@ class _Walk:
     def _result(self, kind: str, given: Sequence[str], mask: str) -> Numbers | None:
         """Return what an operator makes of one mask; None if it is unknown."""
         inputs = [self._of(one, mask) for one in given]
-        if kind == "Where":
+        if kind == "Where" and len(inputs) == 3:  # noqa: PLR2004 - condition, two choices
             return _chosen(*inputs)
         if kind in _SCATTERS:
             return inputs[0] if inputs[-1] is None else inputs[-1]
@@ -203,7 +203,7 @@ class _Walk:
         """Take what is added to scores of attention, or these; or ``flags`` that are 1 where one counts."""
         for name, (zero, one) in known.items():
             is_flag = flags and {zero, one} == {0.0, 1.0}
-            if is_flag or not abs(one - zero) < _MASKED:  # an infinite difference, too
+            if is_flag or abs(one - zero) >= _MASKED:
                 self.seen.setdefault(name, set()).add(int(one > zero))
 
 

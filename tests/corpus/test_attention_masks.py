@@ -97,6 +97,11 @@ OTHERS = {
         "int32[N] m",
         OF_HEADS,
     ),
+    "broken": ("bool[N, 1, 1, S] m", "s = Where (m, scores) n = Not () y = Softmax (s)"),
+    "infinity times nothing": (
+        "float[N, 1, 1, S] m",
+        "big = Neg (least) huge = Mul (big, big) i = Mul (m, huge) s = Add (scores, i) y = Softmax (s)",
+    ),
     "both ways": (
         "bool[N, 1, 1, S] m",
         "s = Where (m, least, scores) a = Softmax (s) t = Where (m, a, least) y = Softmax (t)",
