@@ -110,9 +110,9 @@ def main() -> int:
 def judged(costs: dict[int, dict[str, Cost]]) -> bool:
     """Whether the figures are as they should be; those about most cells, where these were measured."""
     met = True
-    for steps in costs.values():
+    for cells, steps in costs.items():
         files = max(cost.files for step, cost in steps.items() if step != EMPTY_TESTS)
-        met &= verdict("open files of the harness", files, FILES_LIMIT)
+        met &= verdict(f"open files of the harness, {cells:,} cells", files, FILES_LIMIT)
     if LARGEST in costs:
         steps = costs[LARGEST]
         met &= verdict(f"seconds to collect {LARGEST:,} cells", steps["collect"].wall_s, COLLECT_LIMIT_S)

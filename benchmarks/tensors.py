@@ -43,6 +43,7 @@ from harness.engine.configuration import cpu_configuration
 from harness.engine.job import job
 from harness.engine.launch import launch_here
 from harness.engine.mapped_tensors import TensorHome, Tensors
+from harness.engine.messages import Envelope, JobResult
 from harness.engine.outcome import Ran, from_result
 from harness.engine.process import AgentProcess
 from harness.plan.target import Runtime
@@ -129,7 +130,7 @@ class Agent:
         self._settings.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession
         threading.Thread(target=process.serve, args=(self._heard.put,), daemon=True).start()
-        process.send(cpu_configuration(Runtime()).message(tensors.folders))
+        process.send(("config", cpu_configuration(Runtime()).message(tensors.folders)))
         self._wait("ready")
 
     def round(self, data: Floats) -> tuple[float, float]:
@@ -139,7 +140,10 @@ class Agent:
         )
         started = time.perf_counter()
         self._process.send(("job", 1, job(case, {}, self._tensors, local=True)))
-        outcome = from_result(self._wait("result")[2], self._tensors)
+        result = msgspec.convert((self._wait("result"),), Envelope).message
+        if not isinstance(result, JobResult):
+            raise TypeError(result)
+        outcome = from_result(result.result, self._tensors)
         if not isinstance(outcome, Ran):
             raise TypeError(outcome)
         ((_, output),) = outcome.outputs[0]
