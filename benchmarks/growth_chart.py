@@ -60,7 +60,7 @@ def pictures(script: str, rows: Sequence[str]) -> Iterator[tuple[str, str, str]]
 
 def series_of(rows: Iterable[str], name: str, x: str, y: str, where: Mapping[str, str]) -> Series:
     """Return the lines of a Markdown table with a head, by columns; only rows that are as ``where``."""
-    head, *others = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows]
+    head, *others = [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows if row]
     head = [cell.strip() for cell in head]
     found: dict[str, list[tuple[float, float]]] = {}
     for cells in others[1:]:

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from processes import heading, row, timed, verdict
+from processes import heading, progress, row, timed, verdict
 from scale import MEASURED
 from store_runs import make_runs
 
@@ -44,14 +44,15 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, metavar="DIR")
     chosen = parser.parse_args()
     heading("runs", "step", "wall", "processor", "peak memory", "load")
-    met = True
+    costs = {}
     for count in chosen.runs:
         with tempfile.TemporaryDirectory() as folder:
             runs = (chosen.keep or Path(folder, "runs")).absolute()
             there = len(list(runs.glob("*/run.json")))
             make_runs(runs, max(0, count - there), chosen.cells, there)
-            met &= judged(measure(Path(folder), runs, count, chosen.cells), count * chosen.cells)
-    return 0 if met else 1
+            costs[count] = measure(Path(folder), runs, count, chosen.cells)
+    met = [judged(of_count, count * chosen.cells) for count, of_count in costs.items()]
+    return 0 if all(met) else 1
 
 
 def measure(folder: Path, runs: Path, count: int, cells: int) -> dict[str, Cost]:
@@ -85,7 +86,7 @@ def measure(folder: Path, runs: Path, count: int, cells: int) -> dict[str, Cost]
     finally:
         remove(runs / f"night-{count:04}")
     size_mb = sum(file.stat().st_size for file in folder.glob("cache/store/*/*")) / 1e6
-    print(f"\nstore: {size_mb:.0f} MB; Parquet: {(folder / 'all').stat().st_size / 1e6:.0f} MB")
+    progress(f"store: {size_mb:.0f} MB; Parquet: {(folder / 'all').stat().st_size / 1e6:.0f} MB")
     # Lines about progress may stand before.
     found = costs["one run more"].printed.split()[-2:]
     printed = costs["history of a cell"].printed

@@ -112,6 +112,7 @@ def test_a_chart_of_rows() -> None:
         "|---|---:|---:|",
         "| 2,000 | run | 1.5 s |",
         "| 20,000 | run | 15 s |",
+        "",
         "| 2,000 | once | 1 s |",
     ]
     series = series_of(rows, "step", "cells", "wall", {})
