@@ -40,7 +40,7 @@ from harness.core.value import Tensor, tensor
 from harness.corpus.case import Case, DataSet, load_case
 from harness.corpus.suite import open_folder
 from harness.engine.configuration import cpu_configuration
-from harness.engine.job import job
+from harness.engine.job import JobDemands, job
 from harness.engine.launch import launch_here
 from harness.engine.mapped_tensors import TensorHome, Tensors
 from harness.engine.messages import Envelope, JobResult
@@ -139,7 +139,7 @@ class Agent:
             self._case, data_sets=(DataSet(name="made", inputs=(("x", tensor(data)),)),)
         )
         started = time.perf_counter()
-        self._process.send(("job", 1, job(case, {}, self._tensors, local=True)))
+        self._process.send(("job", 1, job(case, {}, self._tensors, JobDemands(other=False), local=True)))
         result = msgspec.convert((self._wait("result"),), Envelope).message
         if not isinstance(result, JobResult):
             raise TypeError(result)
