@@ -25,7 +25,7 @@ WRONG_VALUES = frozenset(
 )
 """Verdicts that rest on a golden alone."""
 
-FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
+OF_FORM = frozenset({Verdict.SHAPE_MISMATCH, Verdict.DTYPE_MISMATCH})
 """Verdicts on the form of an output, not on its values."""
 
 
@@ -88,7 +88,7 @@ def judging_of(facts: Facts, policy: Policy) -> Judging:
         policy=policy,
         outputs=outputs,
         again=again,
-        fault=worst(one for one in outputs if one.row.name not in facts.drawn or one.fault in FORM),
+        fault=worst(one for one in outputs if one.row.name not in facts.drawn or one.fault in OF_FORM),
         fault_again=worst(one for one in again if one.row.name not in (*facts.undefined, *facts.drawn)),
     )
     confirmation = _confirmation(judging)

@@ -13,7 +13,7 @@ from harness.core.fixed_sizes import fixed_words
 from harness.core.generation_figures import disagreeing, stages_on_cpu, where
 from harness.core.judge_output import wrong_for_other_inputs
 from harness.core.judgement import OutputJudgement
-from harness.core.judging import FORM, WRONG_VALUES, Judging, by_expected_data, is_as_used, judging_of
+from harness.core.judging import OF_FORM, WRONG_VALUES, Judging, by_expected_data, is_as_used, judging_of
 from harness.core.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
 from harness.core.placement_verdict import verdict_by_placement
 from harness.core.precision import INTEGER_KERNELS
@@ -230,9 +230,9 @@ def disputed_golden(judging: Judging) -> Ruling | None:
     by_chance = fault is Verdict.SHAPE_MISMATCH and facts.dispute.endswith(SIZED_BY_CHANCE)
     if facts.drawn and fault is not None and not by_chance:
         return None  # random numbers do not enter the output that fails
-    if fault in FORM and not by_chance:
+    if fault in OF_FORM and not by_chance:
         expected = by_expected_data(judging)
-        if not expected or any(check.ep.fault in FORM for check in expected.values()):
+        if not expected or any(check.ep.fault in OF_FORM for check in expected.values()):
             return None
     return Ruling(Verdict.REFERENCE_DISPUTED, facts.dispute)
 
@@ -246,7 +246,7 @@ def fallback_at_run(judging: Judging) -> Ruling | None:
 def undefined_input(judging: Judging) -> Ruling | None:
     """ONNX leaves the values of every failing output undefined for this input."""
     undefined = judging.facts.undefined
-    if judging.fault is None or judging.fault[0] in FORM or not undefined:
+    if judging.fault is None or judging.fault[0] in OF_FORM or not undefined:
         return None
     if not all(name in undefined for name in judging.failed):
         return None

@@ -11,7 +11,7 @@ flow are entered; local functions are not.
 """
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import bodies, domain_of, operator_name
 from harness.corpus.port import model_text
 from harness.corpus.protos import few_numbers
-from harness.operators.book import operators_with
+from harness.operators.book import operators_by, operators_with
 from harness.operators.value_domains import Domain
 
 if TYPE_CHECKING:
@@ -33,15 +33,12 @@ where values themselves are scaled, as similarities are, they are scaled by 100 
 _MOST_ELEMENTS = 4096
 """Of a constant that is read, to see whether all its elements are the same."""
 
-_ATTENDS = {
-    "Softmax": (0,),
-    "Attention": (3,),
-    "com.microsoft.Attention": (3, 5),
-    "com.microsoft.MultiHeadAttention": (4, 5),
-}
-"""Operator -> its inputs that are scores, a mask, or what is added to scores."""
+_MASKED_INPUTS = operators_by(lambda row: row.mask_inputs)
+_NUMBERS = operators_by(lambda row: row.numbers)
+_NEUTRAL = {"Sub": 0.0, "Div": 1.0}
+"""What an unknown input counts as where numpy's function has no identity."""
 
-_MOVES = operators_with(lambda row: row.keeps_values) | {"GatherND", "Trilu"}
+_MOVES = operators_with(lambda row: row.keeps_values)
 _BOTH = np.array([0.0, 1.0])
 
 Numbers = np.ndarray[Any, np.dtype[np.float64]]
@@ -50,29 +47,7 @@ Numbers = np.ndarray[Any, np.dtype[np.float64]]
 Known = Mapping[str, Numbers]
 """Numbers by the name of the mask."""
 
-_TWO: dict[str, tuple[Callable[..., Any], float | None]] = {
-    "Add": (np.add, 0.0),
-    "Sub": (np.subtract, 0.0),
-    "Mul": (np.multiply, 1.0),
-    "Div": (np.divide, 1.0),
-    "Max": (np.maximum, None),
-    "Min": (np.minimum, None),
-    "And": (np.logical_and, 1.0),
-    "Or": (np.logical_or, 0.0),
-    "Xor": (np.logical_xor, 0.0),
-    "BitwiseAnd": (np.minimum, 1.0),
-    "BitwiseOr": (np.maximum, 0.0),
-    "Equal": (np.equal, None),
-    "Less": (np.less, None),
-    "LessOrEqual": (np.less_equal, None),
-    "Greater": (np.greater, None),
-    "GreaterOrEqual": (np.greater_equal, None),
-}
-"""Operator of two inputs -> what it computes of numbers, and what an unknown input counts as; None: the
-result is then unknown, too."""
-
 _SCATTERS = {"ScatterND", "ScatterElements"}
-_ONE: dict[str, Callable[..., Any]] = {"Not": np.logical_not, "Neg": np.negative}
 
 
 def with_attention_masks(domains: Mapping[str, Domain], model: "onnx.ModelProto") -> dict[str, Domain]:
@@ -129,8 +104,8 @@ class _Walk:
 
     def _node(self, node: "onnx.NodeProto") -> None:
         kind, given = operator_name(domain_of(node), node.op_type), list(node.input)
-        if kind in _ATTENDS:
-            for at in _ATTENDS[kind]:
+        if node.op_type in _MASKED_INPUTS:
+            for at in _MASKED_INPUTS[node.op_type]:
                 self._see(self.known.get(given[at], {}) if at < len(given) else {}, flags=kind != "Softmax")
         elif kind == "Constant":
             self._take_constant(node)
@@ -176,15 +151,14 @@ class _Walk:
             return _chosen(*inputs)
         if kind in _SCATTERS:
             return inputs[0] if inputs[-1] is None else inputs[-1]
-        if kind in _ONE and inputs[0] is not None:
-            return np.asarray(_ONE[kind](inputs[0]), np.float64)
-        if kind not in _TWO or len(inputs) != 2:  # noqa: PLR2004 - Max and Min may take more
+        function = _function(kind)
+        if function is None or function.nin != len(inputs):  # Max and Min may take more
             return None
-        compute, neutral = _TWO[kind]
+        neutral: Any = function.identity if function.identity is not None else _NEUTRAL.get(kind)
         if neutral is None and any(one is None for one in inputs):
             return None
-        first, second = (np.full(2, neutral) if one is None else one for one in inputs)
-        return np.asarray(compute(first, second), np.float64)
+        known = (np.full(2, float(neutral)) if one is None else one for one in inputs)
+        return np.asarray(function(*known), np.float64)
 
     def _of(self, name: str, mask: str) -> Numbers | None:
         two = self.known.get(name, {}).get(mask)
@@ -213,3 +187,10 @@ def _chosen(condition: Numbers | None, first: Numbers | None, second: Numbers | 
         return second if first is None else first
     zero = np.zeros(2)
     return np.where(condition != 0, zero if first is None else first, zero if second is None else second)
+
+
+def _function(kind: str) -> np.ufunc | None:
+    """Return numpy's function of the elements of an operator; None if it has none."""
+    name = "divide" if kind == "Div" else _NUMBERS.get(kind, "").removeprefix("np.")
+    function = getattr(np, name, None) if name else None
+    return function if isinstance(function, np.ufunc) else None

@@ -45,6 +45,10 @@ _SELECT = "SELECT mark, content FROM shelf WHERE id = ?"
 _REPLACE = "INSERT OR REPLACE INTO shelf VALUES (?, ?, ?)"
 
 
+_MAKERS = ("operators", "corpus", "golden")
+"""Folders of the code that makes rows."""
+
+
 class RowCache:
     """One database of contents by name, for any thread and several processes. No method raises or blocks.
 
@@ -171,7 +175,7 @@ def _own_sources() -> str:
     """Return what decides how files are read: versions, and the harness's own sources."""
     package = Path(__file__).parents[1]
     sources = [package / "core" / "value.py"]
-    sources += sorted(path for floor in ("corpus", "golden") for path in (package / floor).glob("*.py"))
+    sources += sorted(path for floor in _MAKERS for path in (package / floor).rglob("*.py"))
     digest = hashlib.blake2b(digest_size=_DIGEST)
     for source in sources:
         with contextlib.suppress(OSError):

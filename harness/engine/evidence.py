@@ -42,7 +42,7 @@ _FUSES_NOTHING = frozenset({"disabled", "basic"})
 """Levels of graph optimization at which it does not fuse."""
 
 
-class Undefined(msgspec.Struct, frozen=True, kw_only=True):
+class NotDefined(msgspec.Struct, frozen=True, kw_only=True):
     """What ONNX leaves undefined of an output.
 
     Attributes:
@@ -82,7 +82,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     wider: Mapping["Wider", Spread | str] = {}
     played: Golden | None = None
     revealed: Golden | None = None
-    undefined: Mapping[str, Undefined] | None = None
+    undefined: Mapping[str, NotDefined] | None = None
     zeroed: tuple[str, ...] | None = None
     repeated: str | None = None
     references: Mapping[QuestionKind, Golden] | None = None

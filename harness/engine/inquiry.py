@@ -25,7 +25,7 @@ from harness.corpus.noisy import split_allowed
 from harness.corpus.undefined import CONTESTED, can_be_settled, undefined_outputs
 from harness.engine.cases import Cases, LoadedCase, why_no_model
 from harness.engine.compare_sets import numbered
-from harness.engine.evidence import CellRule, Evidence, Undefined
+from harness.engine.evidence import CellRule, Evidence, NotDefined
 from harness.engine.measure import own_cpu_of
 from harness.engine.references import References
 from harness.engine.task import HOME, Question, QuestionKind
@@ -40,7 +40,7 @@ _ENOUGH = 0.5
 _CLOSE = 1e-3
 """Relative: what is undefined changes an output by more, or one of two values of it changes another bit."""
 
-Answer = Golden | Spread | str | tuple[str, ...] | Mapping[QuestionKind, Golden] | Mapping[str, Undefined]
+Answer = Golden | Spread | str | tuple[str, ...] | Mapping[QuestionKind, Golden] | Mapping[str, NotDefined]
 """The answer to a need."""
 
 
@@ -182,7 +182,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
         question = msgspec.structs.replace(own, kind=QuestionKind.ZEROED)
         return question if isinstance(self.cases.of(question), Case) else ()
 
-    def _undefined(self, own: Question, case: Case) -> dict[str, Undefined] | Question:
+    def _undefined(self, own: Question, case: Case) -> dict[str, NotDefined] | Question:
         """Return the outputs of which ONNX leaves values undefined for this input."""
         inside: Sequence[NamedValues] = ()
         if read_by_partials(case):
@@ -190,7 +190,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
             if isinstance(answer, Question):
                 return answer
             inside = answer.outputs
-        found: dict[str, Undefined] = {}
+        found: dict[str, NotDefined] = {}
         for index, data_set in enumerate(case.data_sets):
             values = {**dict(data_set.inputs), **dict(inside[index] if inside else ())}
             undefined = undefined_outputs(case.facts.partials, values)
@@ -205,7 +205,7 @@ class Inquiry(msgspec.Struct, frozen=True, kw_only=True):
                 known = None if name in lasting else defined.get(name)
                 if (known is None or not known.all()) and (name not in by_suite or why in CONTESTED):
                     enough = known is not None and known.mean() >= _ENOUGH
-                    found[numbered(index, name)] = Undefined(why=why, defined=known if enough else None)
+                    found[numbered(index, name)] = NotDefined(why=why, defined=known if enough else None)
         return found
 
     def _defined_anyway(self, own: Question, data_set: int) -> dict[str, NDArray[np.bool_]] | Question:

@@ -240,8 +240,12 @@ class BookRow(_Named, frozen=True, kw_only=True):
     ] = None
     keeps_values: Annotated[
         bool,
-        _fact("Its results hold only values of its first input, and zeros for Pad.", _TEXT),
+        _fact("Its results hold only values of its first input, and zeros for Pad and Trilu.", _TEXT),
     ] = False
+    mask_inputs: Annotated[
+        tuple[int, ...],
+        _fact("Its inputs that are scores of attention, a mask of them, or what is added to them.", _TEXT),
+    ] = ()
     joins_values: Annotated[bool, _fact("Its result holds values of several inputs.", _TEXT)] = False
     copies: Annotated[
         int | None,

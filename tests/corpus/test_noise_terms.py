@@ -82,6 +82,9 @@ def test_broken_nodes_do_no_harm(op: str, dims: tuple[PartialDims, ...]) -> None
     [
         (("Tanh", ((2, None),), {}), (2, None)),
         (("Add", ((8,), (2, 3, 8)), {}), (2, 3, 8)),
+        (("Add", ((64, 1), (1, 512)), {}), (64, 512)),
+        (("Mul", ((None, 1), (4, None)), {}), (4, None)),
+        (("Mul", ((512,), (None, None)), {}), (None, 512)),
         (("Transpose", ((2, 3, 4),), {}), (4, 3, 2)),
         (("Transpose", ((2, 3, 4),), {"perm": [1, 0, 2]}), (3, 2, 4)),
         (("Transpose", ((2, 3, 4),), {"perm": [1, 0, 9]}), None),

@@ -148,13 +148,22 @@ def node_size(node: onnx.NodeProto, dims: Sequence[PartialDims]) -> PartialDims:
     if node.op_type in _AS_FIRST:
         return first
     if node.op_type in _BROADCASTING and second is not None:
-        return max(first, second, key=len)
+        return _broadcast(first, second)
     if node.op_type == "Transpose":
         order = attribute_of(node, "perm", range(len(first))[::-1])
         return tuple(first[axis] for axis in order) if sorted(order) == [*range(len(first))] else None
     if node.op_type == "MatMul" and first and second:
         return (*first[:-1], second[-1])
     return None
+
+
+def _broadcast(one: Sequence[int | None], other: Sequence[int | None]) -> PartialDims:
+    """Return the shape of two operands together; a length that only one of them may decide is unknown."""
+    longest = max(len(one), len(other))
+    pairs = zip((*[1] * (longest - len(one)), *one), (*[1] * (longest - len(other)), *other), strict=True)
+    return tuple(
+        right if left == 1 else left if right in {1, left} else left or right for left, right in pairs
+    )
 
 
 def _declared_sizes(graph: onnx.GraphProto) -> dict[str, PartialDims]:

@@ -36,7 +36,7 @@ ROWS = (
         size="reduction"),
     BookRow("Softmax", units=2, rounds_inside=True, steps="stepwise", terms="axis", flattens_before=13,
         differs_in_float16=True, shape="like_first", sized_as_first=True, head="softmax",
-        note="An exponential and a quotient."),
+        mask_inputs=(0,), note="An exponential and a quotient."),
     BookRow("SoftmaxCrossEntropyLoss", terms="second_input", multiplies=True, values={1: index_into(0, 1)}),
 )
 # fmt: on

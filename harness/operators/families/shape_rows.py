@@ -56,7 +56,7 @@ ROWS = (
         any_size=True),
     BookRow("Transpose", exact=True, passes_angles=True, keeps_whole=True, keeps_values=True, copies=0,
         size="transpose", numbers="transpose", passes_scores="moves"),
-    BookRow("Trilu", exact=True, copies=0, shape="like_first"),
+    BookRow("Trilu", exact=True, keeps_values=True, copies=0, shape="like_first"),
     BookRow("Trilu", domains=(MICROSOFT,), exact=True, shape="like_first"),
     BookRow("Unsqueeze", exact=True, passes_angles=True, keeps_whole=True, control_inputs=(1,),
         values={1: COUNTED}, keeps_values=True, copies=0, keeps_order=True, shape_arithmetic=True,
