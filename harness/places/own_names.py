@@ -17,6 +17,9 @@ GENERIC = frozenset(
 
 USER, HOST = "<user>", "<host>"
 
+_HOSTNAME = re.compile(r"(?<=\bhostname=)[\w.-]+")
+"""The machine in a CUDA error: the target's, which may differ from this one."""
+
 
 def own_users() -> tuple[str, ...]:
     """Return the names of this account that reveal something, sorted."""
@@ -30,11 +33,11 @@ def own_hosts() -> tuple[str, ...]:
 
 
 def without_names(text: str, users: Iterable[str], hosts: Iterable[str]) -> str:
-    """Return the text with placeholders for these names, where they are whole words."""
+    """Return the text with placeholders for these names, where they are whole words, and for CUDA's host."""
     for known, placeholder in ((users, USER), (hosts, HOST)):
         for name in known:
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", placeholder, text)
-    return text
+    return _HOSTNAME.sub(HOST, text)
 
 
 def _accounts() -> Iterator[str]:

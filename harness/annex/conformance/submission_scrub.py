@@ -8,7 +8,9 @@ import msgspec
 from harness.places.own_names import own_hosts, own_users, without_names
 
 _FOLDERS = re.compile(
-    r"""(?<![\w.~/\\])                       # neither the rest of a word nor of a URL
+    r"""(?:(?<![\w.~/\\])                    # neither the rest of a word nor of a URL,
+           |(?<=^-[A-Za-z])|(?<=\s-[A-Za-z]))  # but behind -L and the like
+        (?:file:///?)?
         (?:[A-Za-z]:[\\/]|\\\\|~[\\/]|/(?!/))  # C:\, \\server, ~/, /
         (?:[^\s"'/\\:;,=<>|]+[\\/])+""",
     re.VERBOSE,

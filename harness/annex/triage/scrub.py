@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from harness.core.visible_text import visible
-from harness.places.own_names import HOST, own_hosts, own_users, without_names
+from harness.places.own_names import own_hosts, own_users, without_names
 
 PATH = "<path>"
 
@@ -17,9 +17,6 @@ _WORD = r"[\w.+@%~#-]"
 _BEFORE = r"(?:(?<![\w.<>/])|(?<=^-[A-Za-z])|(?<=\s-[A-Za-z]))"  # also after -L and similar
 _POSIX = re.compile(rf"{_BEFORE}(?:file://)?~?/(?:{_WORD}+/)*({_WORD}+)?")
 _WINDOWS = re.compile(rf"(?<!\w)(?:file:///)?(?:[A-Za-z]:[\\/]|\\\\)(?:[^\\/:*?\"<>|\s]+[\\/])*({_WORD}*)")
-
-_HOSTNAME = re.compile(r"(?<=\bhostname=)[\w.-]+")
-"""The machine in a CUDA error: the target's, which may differ from this one."""
 
 
 class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,8 +52,7 @@ class Scrubber(msgspec.Struct, frozen=True, kw_only=True):
             text = re.sub(re.escape(folder) + r"(?=[\\/\s'\":;,)\]]|$)", PATH, text)
         text = re.sub(re.escape(PATH) + rf"[\\/](?:[^\\/\s:'\"]+[\\/])*({_WORD}*)", _named, text)
         text = _POSIX.sub(self._path, _WINDOWS.sub(_named, text))
-        text = without_names(text, self.users, self.hosts)
-        return _HOSTNAME.sub(HOST, text)
+        return without_names(text, self.users, self.hosts)
 
     def table(self, values: dict[str, str]) -> dict[str, str]:
         """Return the table with each value scrubbed."""

@@ -9,7 +9,7 @@ import pytest
 
 from harness.annex.conformance.profiles.profile import Feature, Profile, ProfileCase, ProfileRules
 from harness.annex.conformance.submission import Level, Statement, statement_schema
-from harness.annex.conformance.submission_scrub import scrubbed, without_folders
+from harness.annex.conformance.submission_scrub import scrubbed, scrubbed_text, without_folders
 from harness.annex.conformance.submit import Claim, ProfileRun, submission_of
 from harness.annex.conformance.submitted_environment import submitted_environment_of, version_of
 from harness.core.record import Record, decode_record
@@ -151,11 +151,21 @@ def test_a_browser_tells_the_version_of_its_package() -> None:
         ("https://example.org/a/b", "https://example.org/a/b"),
         ("models/a.onnx", "models/a.onnx"),
         ("Mozilla/5.0 (X11) Safari/537.36", "Mozilla/5.0 (X11) Safari/537.36"),
+        ("at file:///home/alice/lib.py, line 3", "at lib.py, line 3"),
+        ("at file:///C:/Users/alice/lib.py", "at lib.py"),
+        ("ld -L/opt/vendor/secret/lib -lx", "ld -Llib -lx"),
+        ("-a/b", "-a/b"),
     ],
 )
 def test_folders_are_removed_and_nothing_else(text: str, left: str) -> None:
     assert without_folders(text) == left
     assert scrubbed({"a": [text, 1, None]}) == {"a": [left, 1, None]}
+
+
+def test_the_host_of_a_cuda_error_is_removed() -> None:
+    assert scrubbed_text("CUDA failure 2; GPU=0 ; hostname=vendor-lab-17 ; file=a.cc") == (
+        "CUDA failure 2; GPU=0 ; hostname=<host> ; file=a.cc"
+    )
 
 
 def test_a_statement_has_what_its_schema_says() -> None:
