@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.nodes import bodies, domain_of, operator_name
+from harness.corpus.nodes import bodies, constant_of, domain_of, operator_name
 from harness.corpus.port import model_text
 from harness.corpus.protos import few_numbers
 from harness.operators.book import operators_by, operators_with
@@ -108,21 +108,14 @@ class _Walk:
             for at in _MASKED_INPUTS[node.op_type]:
                 self._see(self.known.get(given[at], {}) if at < len(given) else {}, flags=kind != "Softmax")
         elif kind == "Constant":
-            self._take_constant(node)
+            if (value := constant_of(node)) is not None:
+                self._constants[node.output[0]] = value
         elif kind == "ConstantOfShape":
-            value = next((one.t for one in node.attribute if one.HasField("t")), None)
-            self._uniform[node.output[0]] = next(iter(few_numbers(value, 1)), 0.0)
+            self._uniform[node.output[0]] = next(iter(few_numbers(constant_of(node), 1)), 0.0)
         elif given and kind in _MOVES:
             self._move(node)
         else:
             self._compute(node.output[0], kind, given)
-
-    def _take_constant(self, node: "onnx.NodeProto") -> None:
-        for one in node.attribute:
-            if one.HasField("t"):
-                self._constants[node.output[0]] = one.t
-            elif one.name in {"value_float", "value_int"}:
-                self._uniform[node.output[0]] = float(one.f or one.i)
 
     def _move(self, node: "onnx.NodeProto") -> None:
         source, made = node.input[0], node.output[0]

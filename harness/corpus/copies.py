@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from harness.corpus.element_types import ELEMENT_TYPES, NARROWER
-from harness.corpus.nodes import domain_of, number_of
+from harness.corpus.nodes import constant_of, domain_of, number_of
 from harness.operators.book import operators_by
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _type_of(node: "onnx.NodeProto", read: Sequence[str]) -> str:
     """
     op = node.op_type
     if op == "Constant":
-        value = next((one.t for one in node.attribute if one.name == "value"), None)
+        value = constant_of(node)
         return "" if value is None else ELEMENT_TYPES.get(value.data_type, "")
     if op in _CASTING:
         to = ELEMENT_TYPES.get(int(number_of(node, "to", 0)), "") if op == "Cast" else read[1]

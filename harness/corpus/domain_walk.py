@@ -8,7 +8,7 @@ import msgspec
 
 from harness.corpus.axis_counts import AxisCounts
 from harness.corpus.node_use import Use
-from harness.corpus.nodes import bodies, domain_of, number_of, operator_name
+from harness.corpus.nodes import bodies, constant_of, domain_of, number_of, operator_name
 from harness.corpus.open_sizes import axis_name
 from harness.corpus.port import model_text
 from harness.operators.book import find_operator, operators_with
@@ -192,10 +192,10 @@ class _Walk:
 
 
 def _take_constant(node: "onnx.NodeProto", scope: _Scope) -> None:
-    for attribute in node.attribute:
-        if attribute.name == "value":
-            scope.constants[node.output[0]] = attribute.t
-            scope.shapes[node.output[0]] = tuple(attribute.t.dims)
+    value = constant_of(node)
+    if value is not None:
+        scope.constants[node.output[0]] = value
+        scope.shapes[node.output[0]] = tuple(value.dims)
 
 
 def _whose_values(node: "onnx.NodeProto") -> "Iterable[str]":

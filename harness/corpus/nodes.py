@@ -67,6 +67,23 @@ def number_of(node: "onnx.NodeProto", name: str, default: float) -> float:
     return next((float(one.f or one.i) for one in node.attribute if one.name == name), default)
 
 
+def constant_of(node: "onnx.NodeProto") -> "onnx.TensorProto | None":
+    """Return the tensor that a ``Constant`` holds; None if it holds texts or is sparse."""
+    from onnx import TensorProto, helper
+
+    kinds = {"float": TensorProto.FLOAT, "int": TensorProto.INT64}
+    for one in node.attribute:
+        if one.name == "value":
+            return one.t
+        kind = kinds.get(one.name.removeprefix("value_").removesuffix("s"))
+        if kind is not None:
+            listed = one.name.endswith("s")
+            numbers = [*one.floats, *one.ints] if listed else [one.f if kind == TensorProto.FLOAT else one.i]
+            made: TensorProto = helper.make_tensor("", kind, [len(numbers)] if listed else [], numbers)
+            return made
+    return None
+
+
 def weight_names(graph: "onnx.GraphProto") -> set[str]:
     """Return the names of the initializers of a graph, sparse ones included."""
     return {one.name for one in graph.initializer} | {one.values.name for one in graph.sparse_initializer}

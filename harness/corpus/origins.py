@@ -8,7 +8,7 @@ import msgspec
 
 from harness.corpus.copies import Copy, copies_of
 from harness.corpus.element_types import ELEMENT_TYPES, NARROWER, is_floating
-from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, weight_names
+from harness.corpus.nodes import all_nodes, bodies, constant_of, domain_of, number_of, opsets_of, weight_names
 from harness.corpus.port import model_text
 from harness.corpus.protos import few_numbers
 from harness.operators.book import operators_with
@@ -360,7 +360,7 @@ class _Graph:
         if name in self.makers:
             node, _ = self.makers[name]
             if node.op_type == "Constant" and not domain_of(node):
-                proto = next((one.t for one in node.attribute if one.name == "value"), None)
+                proto = constant_of(node)
         return few_numbers(proto, _SCALE_LIMIT)
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from harness.core.value import STRING
 from harness.corpus.element_types import NUMBERS
-from harness.corpus.nodes import domain_of
+from harness.corpus.nodes import constant_of, domain_of
 from harness.corpus.port import model_text
 from harness.corpus.tables.held_columns import MOST_COLUMNS, HeldColumn, HeldColumns, TablesSeen
 from harness.corpus.tables.table_rules import COLUMN_RULES, PASS_GAPS
@@ -58,8 +58,8 @@ def _walk(graph: "onnx.GraphProto", seen: TablesSeen) -> None:
     if not tables:
         return
     for node in graph.node:
-        if node.op_type == "Constant":
-            seen.constants.update((node.output[0], one.t) for one in node.attribute if one.HasField("t"))
+        if node.op_type == "Constant" and (value := constant_of(node)) is not None:
+            seen.constants[node.output[0]] = value
         given = [tables.get(name, ()) for name in node.input]
         if not any(given):
             continue
