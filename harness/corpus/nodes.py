@@ -74,7 +74,8 @@ def constant_of(node: "onnx.NodeProto") -> "onnx.TensorProto | None":
     kinds = {"float": TensorProto.FLOAT, "int": TensorProto.INT64}
     for one in node.attribute:
         if one.name == "value":
-            return one.t
+            value: TensorProto = one.t
+            return value
         kind = kinds.get(one.name.removeprefix("value_").removesuffix("s"))
         if kind is not None:
             listed = one.name.endswith("s")

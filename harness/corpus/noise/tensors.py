@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
-from harness.corpus.nodes import bodies, domain_of, weight_names
+from harness.corpus.nodes import bodies, constant_of, domain_of, weight_names
 from harness.corpus.noise.operator_rounding import CIRCULAR, CLOSED, CONTROL_INPUTS, COPIES
 from harness.corpus.noise.terms import PartialDims, attribute_of
 from harness.corpus.protos import listed, tensor_value
@@ -209,7 +209,8 @@ def makes_whole(node: onnx.NodeProto, scope: ReadableTensors) -> bool:
     if node.op_type == "Cast":
         return scope.types.get(node.input[0]) not in FLOAT_TYPES or node.input[0] in scope.whole
     if node.op_type == "Constant":
-        return any(one.name == "value" and is_whole(one.t) for one in node.attribute)
+        value = constant_of(node)
+        return value is not None and is_whole(value)
     floats = [name for name in node.input if scope.is_float(name)]
     return node.op_type in CLOSED and bool(floats) and scope.whole.issuperset(floats)
 

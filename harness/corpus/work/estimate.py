@@ -10,7 +10,7 @@ from harness.core.run_work import Work
 from harness.core.value import NamedValues, Tensor, value_bytes
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.model_errors import OverBoundError
-from harness.corpus.nodes import bodies
+from harness.corpus.nodes import bodies, constant_of
 from harness.corpus.protos import tensor_value
 from harness.corpus.work.result_sizes import result_size
 from harness.corpus.work.size import (
@@ -220,14 +220,10 @@ def _constant(node: "onnx.NodeProto") -> TensorSize | None:
     if node.op_type != "Constant":
         return None
     for one in node.attribute:
-        if one.type == one.TENSOR:
-            return _of_weight(one.t)
         if one.type == one.SPARSE_TENSOR:
             return of_dims(one.sparse_tensor.dims, _element_bytes(one.sparse_tensor.values.data_type))
-        numbers = (*one.ints, *one.floats) or ((one.i,) if one.type == one.INT else (one.f,))
-        values = tuple(map(float, numbers)) if len(numbers) <= _CONSTANT_ELEMENTS else None
-        return TensorSize(float(len(numbers)), (len(numbers),), 8.0, fixed=True, values=values)
-    return UNKNOWN_TENSOR_SIZE
+    value = constant_of(node)
+    return UNKNOWN_TENSOR_SIZE if value is None else _of_weight(value)
 
 
 def _element_bytes(number: int) -> float:
