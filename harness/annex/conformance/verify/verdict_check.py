@@ -45,8 +45,10 @@ def _excuses(record: Record, case: ProfileCase) -> Iterator[str]:
         yield "the model was converted to another precision"
     if record.delivers:
         yield f"judged as computed in {', '.join(record.delivers)}, which no profile grants"
-    if record.dispute or record.reference_check is not None or record.adjudication or record.undefined:
-        yield "the golden is disputed or undefined, which no golden of a profile is"
+    if record.dispute or record.reference_check is not None or record.adjudication:
+        yield "the golden is disputed, which none of a profile is"
+    if record.undefined or record.drawn:
+        yield "the golden is undefined, or of random numbers, which none of a profile is"
     if record.weak_golden or record.no_golden or record.no_spread:
         yield "the golden or its noise is missing or weak, which none of a profile is"
     for row in (*record.outputs, *record.again, *record.other):
@@ -64,6 +66,8 @@ def _row_excuse(row: OutputMetrics, case: ProfileCase) -> str:
         return ""
     if details.distribution or details.own:
         return "judged as random numbers, or by the CPU EP's own answer"
+    if details.undefined:
+        return "elements left out as undefined"
     return "excused by ties" if details.ties or details.ties_of or details.tie_frontier else ""
 
 
