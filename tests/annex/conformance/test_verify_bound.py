@@ -66,7 +66,8 @@ FREE = {
     r"record\.(started|timings_ms\.\w+|process\..*)": "measured once; see `timings`, `process` and `time`",
     r"record\.(attempt|repeats.*|unchecked.*|agreement.*|device.*)": "told beside the verdict",
     r"record\.policy\.added": "a setting of a later version; those of this one decide",
-    _ROW + r"details(\.(copied|flushed(_part)?|granted|hint|lead|signed_zeros|stale|told|unseen))?": "for readers",
+    _ROW + r"details(\.(copied|flushed(_part)?|granted|hint|lead))?": "for readers",
+    _ROW + r"details\.(signed_zeros|stale|told|unseen)": "for readers",
     _ROW + r"(headroom|noise\.(each|like|size|worst|rms_limit|max_limit))": "for readers",
     _ROW + r"noise\.max": "between two bounds, which error and frozen noise give",
 }

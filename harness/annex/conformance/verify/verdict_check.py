@@ -45,10 +45,9 @@ def _excuses(record: Record, case: ProfileCase) -> Iterator[str]:
         yield "the model was converted to another precision"
     if record.delivers:
         yield f"judged as computed in {', '.join(record.delivers)}, which no profile grants"
-    if record.dispute or record.reference_check is not None or record.adjudication:
-        yield "the golden is disputed, which none of a profile is"
-    if record.undefined or record.drawn:
-        yield "the golden is undefined, or of random numbers, which none of a profile is"
+    disputed = record.dispute or record.reference_check is not None or record.adjudication
+    if disputed or record.undefined or record.drawn:
+        yield "the golden is disputed or undefined, which no golden of a profile is"
     if record.weak_golden or record.no_golden or record.no_spread:
         yield "the golden or its noise is missing or weak, which none of a profile is"
     for row in (*record.outputs, *record.again, *record.other):
