@@ -145,7 +145,8 @@ class _Walk:
         if kind in _SCATTERS:
             return inputs[0] if inputs[-1] is None else inputs[-1]
         function = _function(kind)
-        if function is None or function.nin != len(inputs):  # Max and Min may take more
+        operands = 0 if function is None else len(function.types[0].partition("->")[0])
+        if function is None or operands != len(inputs):  # Max and Min may take more
             return None
         neutral: Any = function.identity if function.identity is not None else _NEUTRAL.get(kind)
         if neutral is None and any(one is None for one in inputs):
