@@ -171,7 +171,8 @@ class _Walk:
         """Take what is added to scores of attention, or these; or ``flags`` that are 1 where one counts."""
         for name, (zero, one) in known.items():
             is_flag = flags and {zero, one} == {0.0, 1.0}
-            if is_flag or abs(one - zero) >= _MASKED:
+            lowered = min(zero, one) <= -_MASKED and abs(one - zero) >= _MASKED
+            if is_flag or lowered:
                 self.seen.setdefault(name, set()).add(int(one > zero))
 
 

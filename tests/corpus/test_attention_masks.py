@@ -91,6 +91,10 @@ def test_a_mask_holds_what_masks_nothing(mask: str, body: str, counts: int) -> N
 OTHERS = {
     "scores": ("float[N, H, S, S] m", "s = Add (scores, m) y = Softmax (s)"),
     "similarities": ("float[N, H, S, S] m", "s = Mul (m, eight) t = Add (s, scores) y = Softmax (t)"),
+    "scaled by much": (
+        "float[N, H, S, S] m",
+        "big = Neg (low) s = Mul (m, big) t = Add (s, big) u = Add (scores, zero) y = Softmax (t)",
+    ),
     "a condition": ("bool[N, 1, 1, S] m", "s = Where (m, scores, zero) y = Softmax (s)"),
     "masks nothing of Softmax": ("bool[N, 1, 1, S] m", "y = Where (m, scores, least)"),
     "lengths": (
