@@ -5,8 +5,8 @@
     python -m benchmarks.all --list      # the scripts, their minutes, and what they need
     python -m benchmarks.all --only operators.py --only scale.py
 
-The sizes are such that each part fits between two other things; a script by itself takes larger ones. A page
-is written after each script, so that an interrupted call keeps what it has. Tables that this call does not
+A script by itself takes larger sizes than here. A page is written after each script, so that an interrupted
+call keeps what it has. Tables that this call does not
 measure stay, with the machine that they name. Exit code 1: a figure is not what it should be, or a script
 failed.
 """

@@ -59,10 +59,11 @@ _OUTLIER = 8.0
 """An element's rounding error, in multiples of that of a typical one."""
 
 _FLIPS = 8
-"""How many times as many elements with one right answer as on the CPU EP a conversion may change, ..."""
+"""Multiple of the elements with one right answer that a conversion changes on the CPU EP; an EP may change so
+many, and ``_FEW`` more."""
 
 _FEW = 8
-"""... and how many more: of a few elements, chance decides."""
+"""Elements that an EP may change beyond that: of a few, chance decides which."""
 
 _FLOATING = ("float", "bfloat", "complex")
 """Beginnings of the names of element types that have the three numbers."""

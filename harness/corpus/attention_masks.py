@@ -34,7 +34,13 @@ _MOST_ELEMENTS = 4096
 """Of a constant that is read, to see whether all its elements are the same."""
 
 _MASKED_INPUTS = operators_by(lambda row: row.mask_inputs)
-_NUMBERS = operators_by(lambda row: row.numbers)
+_FUNCTIONS = {
+    op: function
+    for op, name in {**operators_by(lambda row: row.numbers), "Div": "divide"}.items()
+    if isinstance(function := getattr(np, name.removeprefix("np."), None), np.ufunc)
+}
+"""Operator -> numpy's function of its elements."""
+
 _NEUTRAL = {"Sub": 0.0, "Div": 1.0}
 """What an unknown input counts as where numpy's function has no identity."""
 
@@ -144,7 +150,7 @@ class _Walk:
             return _chosen(*inputs)
         if kind in _SCATTERS:
             return inputs[0] if inputs[-1] is None else inputs[-1]
-        function = _function(kind)
+        function = _FUNCTIONS.get(kind)
         operands = 0 if function is None else len(function.types[0].partition("->")[0])
         if function is None or operands != len(inputs):  # Max and Min may take more
             return None
@@ -182,10 +188,3 @@ def _chosen(condition: Numbers | None, first: Numbers | None, second: Numbers | 
         return second if first is None else first
     zero = np.zeros(2)
     return np.where(condition != 0, zero if first is None else first, zero if second is None else second)
-
-
-def _function(kind: str) -> np.ufunc | None:
-    """Return numpy's function of the elements of an operator; None if it has none."""
-    name = "divide" if kind == "Div" else _NUMBERS.get(kind, "").removeprefix("np.")
-    function = getattr(np, name, None) if name else None
-    return function if isinstance(function, np.ufunc) else None

@@ -12,14 +12,13 @@ from harness.core.model_settings import ModelSettings
 from harness.core.run_work import Work
 from harness.core.value import NamedValues, from_wire, to_wire, value_bytes
 from harness.corpus.attempts import FIRST, InputAttempt
-from harness.corpus.attention_masks import with_attention_masks
 from harness.corpus.data_sets import DataSet, ModelSignature, check_names, hash_data_set, read_data_sets
 from harness.corpus.decoder_names import sizes_by_config
-from harness.corpus.domain_walk import domains_of
 from harness.corpus.external import external_files
 from harness.corpus.file_state import FileState, cached_state, files_state, model_state
 from harness.corpus.frozen_judgement import Frozen, read_frozen
 from harness.corpus.genai_config import read_genai_config
+from harness.corpus.input_domains import input_domains
 from harness.corpus.model_errors import (
     ChangedFileError,
     DamagedError,
@@ -31,7 +30,6 @@ from harness.corpus.model_errors import (
 )
 from harness.corpus.model_facts import ModelFacts, model_facts
 from harness.corpus.model_file import parse_model, read_model_file
-from harness.corpus.named_lengths import with_named_lengths
 from harness.corpus.nodes import weight_names
 from harness.corpus.ort_format.onnx_copy import unpacked
 from harness.corpus.ort_format.onnx_model import is_ort_format
@@ -42,12 +40,10 @@ from harness.corpus.row_cache import LARGEST_CONTENT, open_row_cache
 from harness.corpus.session_chain import SessionChain
 from harness.corpus.side_file import read_side_file
 from harness.corpus.suite import Suite
-from harness.corpus.tables.table_columns import with_table_columns
 from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
 from harness.corpus.unused_data import refuse_unused
 from harness.corpus.work.estimate import work_of
 from harness.corpus.work.work_share import NodeWork
-from harness.operators.value_domains import Domain
 
 if TYPE_CHECKING:
     import onnx
@@ -270,7 +266,7 @@ def _read(
         weights = weight_names(proto.graph)
         ports = tuple(Port(name=name, type=kind) for name, kind in declared.items() if name not in weights)
         facts = model_facts(proto)
-        domains = _domains(proto, ports)
+        domains = input_domains(proto, ports)
     check_names(path, settings, ports, outputs)
     home = suite.data_folder(model)
     tolerance = ExpectedTolerance()
@@ -326,13 +322,6 @@ def _read(
             onnx_path = unpacked(proto, hashlib.sha256(content).hexdigest())
         case = msgspec.structs.replace(case, model_path=onnx_path, source=path)
     return case, external
-
-
-def _domains(model: "onnx.ModelProto", ports: tuple[Port, ...]) -> dict[str, Domain]:
-    """Return the values that inputs may hold, by all that a model shows."""
-    return with_attention_masks(
-        with_table_columns(with_named_lengths(domains_of(model), ports), model), model
-    )
 
 
 def _ports(infos: "Iterable[onnx.ValueInfoProto]", sizes: Mapping[str, int]) -> tuple[Port, ...]:

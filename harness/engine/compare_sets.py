@@ -3,9 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from harness.core.compare import OutputComparison, compare_all
 from harness.core.metrics import same_bits
 from harness.core.noise import NoiseRule
@@ -32,33 +29,6 @@ def flat(sets: Sequence[NamedValues]) -> list[tuple[str, Value]]:
 def by_name(sets: Sequence[Mapping[str, _T]]) -> dict[str, _T]:
     """Return the mappings of all data sets, merged by name."""
     return {numbered(index, name): known for index, one in enumerate(sets) for name, known in one.items()}
-
-
-def with_defined(
-    results: Sequence[NamedValues],
-    answers: Sequence[NamedValues],
-    defined: Mapping[str, NDArray[np.bool_]],
-) -> tuple[NamedValues, ...]:
-    """Return results with the right values in place of elements that are not defined.
-
-    ``defined`` goes by the names of ``numbered``. A result of another form than the answer stays.
-    """
-    if not defined:
-        return tuple(results)
-    right = dict(flat(answers))
-
-    def settled(name: str, value: Value) -> Value:
-        golden, where = right.get(name), defined.get(name)
-        if where is None or not isinstance(golden, Tensor) or not isinstance(value, Tensor):
-            return value
-        if (golden.dtype, golden.array.shape) != (value.dtype, value.array.shape):
-            return value
-        return Tensor(dtype=value.dtype, array=np.where(where, value.array, golden.array))
-
-    return tuple(
-        tuple((name, settled(numbered(index, name), value)) for name, value in result)
-        for index, result in enumerate(results)
-    )
 
 
 def compare_sets(

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from harness.core.cell_end import OwnCpu
 from harness.core.compare import OutputComparison
@@ -19,7 +17,6 @@ from harness.core.missing import Need
 from harness.core.noise import NoiseRule, with_noise
 from harness.core.output_kind import OutputKind
 from harness.core.output_metrics import OutputMetrics
-from harness.core.output_rows import with_details
 from harness.core.precise import judge_precision
 from harness.core.reference_answer import ReferenceCheck
 from harness.core.run_work import OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
@@ -31,7 +28,8 @@ from harness.core.weak_golden import why_weak
 from harness.corpus.case import Case
 from harness.corpus.work.work_share import compute_share
 from harness.engine.agreement_measure import goldens_of
-from harness.engine.compare_sets import by_name, compare_sets, flat, with_defined
+from harness.engine.compare_sets import by_name, compare_sets, flat
+from harness.engine.defined_elements import partly_defined, wholly_undefined, with_count, with_defined
 from harness.engine.early_end import ended, tells_no_memory
 from harness.engine.evidence import CellRule, Evidence
 from harness.engine.generation_measure import playing_of, ways_figures, with_worst_positions
@@ -65,7 +63,7 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: CellRule, pr
         finest=rule.policy.finest,
         delivers=rule.delivers,
         remedy=rule.policy.remedy if evidence.wider or rule.policy.is_coarser(rule.policy.noise_at) else "",
-        undefined=_undefined(evidence, rule),
+        undefined=wholly_undefined(evidence, rule),
         own_cpu=None if evidence.own_cpu is None else own_cpu_of(evidence.own_cpu, evidence.broken),
         answered=evidence.answered,
         unchecked=_unchecked(outcome, evidence, rule) if isinstance(outcome, Ran) else (),
@@ -83,49 +81,20 @@ def with_answer(
     match need:
         case Need.OWN_CPU if evidence.own_cpu is not None:
             changed = {"own_cpu": own_cpu_of(evidence.own_cpu, evidence.broken)}
-        case Need.UNDEFINED if not _partly_defined(evidence, rule):
-            changed = {"undefined": _undefined(evidence, rule)}
+        case Need.UNDEFINED if not partly_defined(evidence, rule):
+            changed = {"undefined": wholly_undefined(evidence, rule)}
         case Need.REPEATED:
             changed = {"dispute": facts.dispute or evidence.repeated or ""}
         case Need.ZEROED:
             changed = {"weak_golden": facts.weak_golden or _why_insensitive(evidence, facts)}
         case Need.REFERENCES if isinstance(outcome, Ran) and rule.generation is None:
             answers = goldens_of(case, evidence)
-            settled = _settled(outcome, answers, _partly_defined(evidence, rule))
+            settled = with_defined(outcome, answers, partly_defined(evidence, rule))
             check = _references(settled, case, answers, facts.outputs, evidence, rule)
             changed = {"reference_check": check}
         case _:
             return measure(outcome, case, evidence, rule, facts.provider)
     return msgspec.structs.replace(facts, answered=evidence.answered, **changed)
-
-
-def _partly_defined(evidence: Evidence, rule: CellRule) -> dict[str, NDArray[np.bool_]]:
-    """Return which elements of outputs are defined, of those that are not undefined as a whole."""
-    if evidence.full is not None or rule.generation is not None:
-        return {}
-    return {name: one.defined for name, one in (evidence.undefined or {}).items() if one.defined is not None}
-
-
-def _settled(outcome: Ran, answers: Sequence[NamedValues], partly: Mapping[str, NDArray[np.bool_]]) -> Ran:
-    """Return an outcome with the right values where ONNX leaves them undefined."""
-    if not partly:
-        return outcome
-    second = outcome.second if outcome.second is None else with_defined((outcome.second,), answers, partly)[0]
-    return msgspec.structs.replace(
-        outcome, outputs=with_defined(outcome.outputs, answers, partly), second=second
-    )
-
-
-def _undefined(evidence: Evidence, rule: CellRule) -> dict[str, str]:
-    """Return the outputs that are undefined as a whole, with the reason."""
-    partly = _partly_defined(evidence, rule)
-    return {name: one.why for name, one in (evidence.undefined or {}).items() if name not in partly}
-
-
-def _told(row: OutputMetrics, partly: Mapping[str, NDArray[np.bool_]]) -> OutputMetrics:
-    """Return a row with the number of its elements that are undefined."""
-    defined = partly.get(row.name)
-    return row if defined is None else with_details(row, undefined=int(np.count_nonzero(~defined)))
 
 
 def with_generation(facts: Facts, case: Case, outcome: Outcome, evidence: Evidence, rule: CellRule) -> Facts:
@@ -184,8 +153,8 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Cel
     kinds = _kinds(case, answers, evidence, rule)
     noise = noises(evidence)
     compare = functools.partial(compare_sets, tolerance_for=policy.tolerance_for, kinds=kinds, noise=noise)
-    partly = _partly_defined(evidence, rule)
-    outcome = _settled(outcome, answers, partly)
+    partly = partly_defined(evidence, rule)
+    outcome = with_defined(outcome, answers, partly)
     compared = compare(answers, outcome.outputs)
     again: tuple[OutputMetrics, ...] = ()
     if outcome.second is not None:
@@ -195,7 +164,7 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Cel
     )
     return msgspec.structs.replace(
         facts,
-        outputs=tuple(_told(row, partly) for row in compared.outputs),
+        outputs=tuple(with_count(row, partly) for row in compared.outputs),
         again=again,
         reference_check=_references(outcome, case, answers, compared.outputs, evidence, rule),
         repeats=_repeats(outcome, rule, draws_numbers=draws(case, kinds)),

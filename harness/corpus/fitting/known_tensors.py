@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.corpus.fitting.inferred_shapes import inferred_dims
 from harness.corpus.fitting.small_tensors import MOST_NUMBERS, NumberArray, result_numbers
-from harness.corpus.nodes import domain_of
+from harness.corpus.nodes import constant_of, domain_of
 from harness.corpus.protos import tensor_value
 from harness.corpus.work.result_sizes import by_rule
 from harness.corpus.work.size import SIZE_ERRORS, Dims, TensorSize, attribute, known_dims, of_dims
@@ -75,7 +75,8 @@ def _results(node: "onnx.NodeProto", given: _Given) -> list[KnownTensor]:
         One of ``SIZE_ERRORS``: Nothing is known.
     """
     if node.op_type == "Constant":
-        return [_constant(node)]
+        value = constant_of(node)
+        return [NOTHING if value is None else weight(value)]
     if given and given[0] is not None and given[0].dims is None:
         return []
     numbers = result_numbers(node, [None if one is None else one.numbers for one in given])
@@ -118,21 +119,6 @@ def together(*shapes: Dims) -> Dims:
         return np.broadcast_shapes(*shapes)
     except RuntimeError as error:
         raise ValueError(str(error)) from error
-
-
-def _constant(node: "onnx.NodeProto") -> KnownTensor:
-    for one in node.attribute:
-        if one.type == one.TENSOR:
-            return weight(one.t)
-        listed = [*one.ints, *one.floats]
-        if listed or one.name in {"value_ints", "value_floats"}:
-            kind = np.float32 if one.name == "value_floats" else np.int64
-            numbers = np.array(listed, kind)
-            return KnownTensor(numbers.shape, numbers if numbers.size <= MOST_NUMBERS else None, fixed=True)
-        if one.name in {"value_int", "value_float"}:
-            scalar = np.array(one.i, np.int64) if one.type == one.INT else np.array(one.f, np.float32)
-            return KnownTensor((), scalar, fixed=True)
-    return NOTHING
 
 
 def _like_first(_node: "onnx.NodeProto", given: _Given) -> Dims | None:

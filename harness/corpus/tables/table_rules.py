@@ -40,7 +40,7 @@ def _keeps(_seen: TablesSeen, node: "onnx.NodeProto", given: Sequence[HeldColumn
 
 
 def _reshapes(seen: TablesSeen, node: "onnx.NodeProto", given: Sequence[HeldColumns]) -> _Made:
-    """Keep one column, and several that what they are because the last axis keeps its length."""
+    """Keep one column; of several, all if the last axis keeps its length, else none."""
     table = given[0]
     if len(table) == 1:
         return table
