@@ -68,9 +68,31 @@ export function otherInputs(inputs) {
       changes ||= !reversed.equal;
       return [name, reversed.equal ? wire : reversed.wire];
     });
-    if (changes) return changed;
+    if (!changes) continue;
+    const data = changed.map(([name, wire], index) => (isPadding(wire) ? inputs[index] : [name, wire]));
+    return data.every(([, wire], index) => wire === inputs[index][1]) ? changed : data;
   }
   return null;
+}
+
+/** Return whether a tensor may be a mask of padding: zeros and ones, no row of which changes twice. */
+function isPadding(wire) {
+  const length = wire?.shape?.at(-1);
+  if (!(FLOATING.has(wire?.dtype) || INTEGERS.has(wire?.dtype)) || wire.shape.length < MATRIX) return false;
+  const found = numbersOf(wire);
+  if (!found.every((item) => item === 0 || item === 1)) return false;
+  let changes = 0;
+  return found.every((item, index) => {
+    changes = index % length === 0 ? 0 : changes + (item !== found[index - 1]);
+    return changes <= 1;
+  });
+}
+
+/** Return the elements of a tensor in wire form as JavaScript's numbers. */
+function numbersOf(wire) {
+  const Kind = wire.dtype === 'float16' ? Uint16Array : ARRAYS[wire.dtype];
+  const array = Array.from(new Kind(wire.data.slice().buffer));
+  return array.map(wire.dtype === 'float16' ? fromHalf : Number);
 }
 
 /** Return a tensor's elements in reverse order, and whether that makes no difference to numpy's `array_equal`. */

@@ -1,9 +1,10 @@
 """Which value of a mask lets attention see a position: by what the graph makes of it before Softmax.
 
 A row whose positions are all masked has no answer: NaN, or the mean of what should not count, which rounding
-decides. Random masks have such rows. The names of masks differ, and so does their sense: 1 for a position
-that counts, or True for one that does not. The graph shows it: one of the two values becomes a large
-negative number, added to the scores of Softmax or put in their place.
+decides. Random masks have such rows. A mask that hides nothing is passed by a provider that ignores masks, so
+generated ones hide the ends of rows, as padding does. The names of masks differ, and so does their sense: 1
+for a position that counts, or True for one that does not. The graph shows it: one of the two values becomes a
+large negative number, added to the scores of Softmax or put in their place.
 
 Each tensor that a mask leads to is known by two numbers, for a mask of zeros and for one of ones. Whatever
 else is added, multiplied or chosen there counts as what it is where nothing is masked. Bodies of control
@@ -57,12 +58,12 @@ _SCATTERS = {"ScatterND", "ScatterElements"}
 
 
 def with_attention_masks(domains: Mapping[str, Domain], model: "onnx.ModelProto") -> dict[str, Domain]:
-    """Return the values that inputs may hold; masks of attention hold those that mask nothing."""
+    """Return the values that inputs may hold; masks of attention hide the ends of rows."""
     found = dict(domains)
     for name, value in _unmasking(model.graph).items():
         known = found.get(name, Domain())
         if not known.extents:  # token ids, whose padding the graph masks by itself
-            found[name] = known.within(Domain(pattern=(value,)))
+            found[name] = known.within(Domain(padding=(value, 1 - value)))
     return found
 
 

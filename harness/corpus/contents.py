@@ -50,6 +50,13 @@ class Pattern(msgspec.Struct, frozen=True):
     values: tuple[float, ...]
 
 
+class Padded(msgspec.Struct, frozen=True):
+    """One value up to the length of each row, and another for the rest of the last axis."""
+
+    counts: float
+    hidden: float
+
+
 class Distinct(msgspec.Struct, frozen=True):
     """Whole numbers from 0 to below ``rows``, different along an axis if there are enough of them."""
 
@@ -71,8 +78,11 @@ class TableRows(msgspec.Struct, frozen=True):
     high: float = math.inf
 
 
-Content = Range | Indices | Counting | Constant | Pattern | Distinct | DistinctTuples | TableRows
+Content = Range | Indices | Counting | Constant | Pattern | Padded | Distinct | DistinctTuples | TableRows
 
+
+_COMMON = {"plain", "natural"}
+"""Values of which a model has an answer to most."""
 
 _MASKS = ({"attention", "mask"}, {"input", "mask"})
 _POSITIONS = {"position", "ids"}
@@ -107,7 +117,7 @@ def content_of(
     rows = rows_of(domain, sizes)
     if whole and last_two == _POSITIONS:
         return Counting(rows)
-    if domain is not None and (demanded := _demanded(domain, rows, sizes)) is not None:
+    if domain is not None and (demanded := _demanded(domain, rows, sizes, values)) is not None:
         return demanded
     if last_two in _MASKS and (whole or port.type.dtype == "bool"):
         # Attention returns NaN for a row that is masked completely.
@@ -151,8 +161,12 @@ def _size_of(name: str, sizes: Mapping[str, int]) -> int | None:
     return min((one for of, one in sizes.items() if of.endswith(f" {name}")), default=None)
 
 
-def _demanded(domain: Domain, rows: int | None, sizes: Mapping[str, int]) -> Content | None:
+def _demanded(
+    domain: Domain, rows: int | None, sizes: Mapping[str, int], values: ValueRange
+) -> Content | None:
     """Return the content that a graph demands, if it leaves no choice of ranges."""
+    if domain.padding is not None:
+        return _padded(*domain.padding, values)
     if domain.pattern:
         return Pattern(domain.pattern)
     if domain.columns:
@@ -163,9 +177,12 @@ def _demanded(domain: Domain, rows: int | None, sizes: Mapping[str, int]) -> Con
         return DistinctTuples(tuples)
     if rows is not None:
         return Indices(rows) if domain.distinct is None else Distinct(rows, domain.distinct)
-    if domain.lengths:
-        return Range(1, min(_known(domain.lengths, sizes), default=1) + 1)
-    return None
+    return Range(1, min(_known(domain.lengths, sizes), default=1) + 1) if domain.lengths else None
+
+
+def _padded(counts: float, hidden: float, values: ValueRange) -> Content:
+    """Return a mask of padding; what hides nothing where a model had no answer, or a weak one, to padding."""
+    return Padded(counts, hidden) if values in _COMMON else Constant(counts)
 
 
 def _restricted(dtype: str, domain: Domain, varied: Content | None) -> Content | None:
@@ -202,7 +219,7 @@ _SPAN = 2.0
 
 def _varied(dtype: str, values: ValueRange) -> Content | None:
     """Return values other than those that the element type alone decides; some types have none."""
-    if values in {"plain", "natural"} or dtype in {STRING, "float8e8m0", ""} or dtype.startswith("complex"):
+    if values in _COMMON or dtype in {STRING, "float8e8m0", ""} or dtype.startswith("complex"):
         return None
     if dtype == "bool":
         return None if values == "wide" else Constant(values == "positive")

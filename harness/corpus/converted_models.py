@@ -23,7 +23,7 @@ from harness.corpus.model_errors import ModelError, blame
 from harness.corpus.runtime_version import onnxruntime_version
 from harness.corpus.scenario_case import Inapplicable
 
-_FORMAT = 4
+_FORMAT = 5
 """Increase it when converters are used in another way."""
 
 _ROUNDED, _DIGESTS = "rounded.onnx", "sha256.json"

@@ -12,6 +12,7 @@ from harness.corpus.contents import Constant, Content
 from harness.corpus.element_types import limits_of
 from harness.corpus.port import Port, ValueType
 from harness.corpus.recipes.recipe_parts import FromRecipe, elements_of
+from harness.corpus.recipes.row_lengths import padding
 from harness.corpus.recipes.table_rows import rows_of_numbers, rows_of_texts
 
 UNKNOWN_SIZE = 1
@@ -83,16 +84,16 @@ def _elements(
         drawn = elements_of(content, dtype, shape, random)
     elif isinstance(content, contents.TableRows):
         drawn = _held(dtype, rows_of_numbers(content, shape, random))
+    elif content is None:
+        drawn = _draw_plain(dtype, shape, random)
     else:
         drawn = _draw(dtype, shape, random, content)
     return Tensor(dtype=dtype, array=np.asarray(drawn).astype(DTYPES[dtype]).reshape(shape))
 
 
-def _draw(dtype: str, shape: tuple[int, ...], random: np.random.Generator, content: Content | None) -> Array:
+def _draw(dtype: str, shape: tuple[int, ...], random: np.random.Generator, content: Content) -> Array:
     drawn: Any
     match content:
-        case None:
-            drawn = _draw_plain(dtype, shape, random)
         case contents.Range(low, high) if "int" in dtype:
             unsigned = np.uint64 if int(high) > np.iinfo(np.int64).max else np.int64
             drawn = random.integers(int(low), int(high), shape, dtype=unsigned)
@@ -111,6 +112,8 @@ def _draw(dtype: str, shape: tuple[int, ...], random: np.random.Generator, conte
             first = np.array(values)
             drawn = np.full(math.prod(shape), first[-1])
             drawn[: len(first)] = first[: drawn.size]
+        case contents.Padded(counts, hidden):
+            drawn = np.where(padding(shape), hidden, counts)
         case Constant(value):
             drawn = np.full(shape, value)
     return np.asarray(drawn)

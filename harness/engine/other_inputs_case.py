@@ -24,7 +24,7 @@ from harness.engine.outcome import Ran
 _OTHER = "other"
 """Name of the data set with other inputs."""
 
-_FORMAT = 1
+_FORMAT = 2
 """Increase it when ``harness.agent.other_inputs`` makes other values from the same inputs."""
 
 

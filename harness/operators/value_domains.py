@@ -56,6 +56,7 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
         tuples: The last axis of the input holds index tuples into axes of these lengths, and the tuples
             differ from each other.
         columns: The values of each column of a table, or of all alike.
+        padding: Of a mask: the value of positions that count, and that of padding at the end of rows.
     """
 
     low: float | None = None
@@ -67,6 +68,7 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
     distinct: int | None = None
     tuples: tuple[Extent, ...] = ()
     columns: tuple[TableColumn, ...] = ()
+    padding: tuple[float, float] | None = None
 
     def within(self, other: "Domain") -> "Domain":
         """Return the values that are in both domains; if there are none, this domain."""
@@ -85,6 +87,7 @@ class Domain(msgspec.Struct, frozen=True, kw_only=True):
             distinct=self.distinct if self.distinct is not None else other.distinct,
             tuples=self.tuples or other.tuples,
             columns=self.columns or other.columns,
+            padding=self.padding or other.padding,
         )
 
 

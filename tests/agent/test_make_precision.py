@@ -191,6 +191,29 @@ def test_small_probabilities_are_not_quantized_to_zero(
     assert np.allclose(answer, 1e-3, rtol=1e-2, atol=0)
 
 
+@pytest.mark.parametrize("least", ["-3.4028235e38", "-10000", "-inf"])
+@pytest.mark.parametrize("form", ["chosen", "added", "twice"])
+def test_masked_scores_leave_a_range_to_the_others(
+    make: Make, outputs_of: Callable[..., dict[str, Any]], least: str, form: str
+) -> None:
+    """In the range of a masked score all others are the same: attention would see each position alike."""
+    added = "m = Cast <to = 1> (hidden) f = Sub(one, m) b = Where(hidden, low, zero)"
+    body = {
+        "chosen": "s = Where(hidden, low, x)",
+        "added": f"{added} s = Add(x, b)",
+        "twice": f"{added} t = Add(x, b) s = Where(hidden, low, t)",
+    }[form]
+    text = f"""agraph (float[2, 32] x) => (float[2, 32] y)
+        <float low = {{{least}}}, float zero = {{0}}, float one = {{1}}> {{
+        first = Constant<value_ints = [3]>() at = Constant<value_ints = [{", ".join(map(str, range(32)))}]>()
+        hidden = Less(at, first) {body} y = Softmax(s) }}"""
+    answer = outputs_of(made(make(text, "int8-static")).SerializeToString(), {"x": tensor(X)})["y"].array
+    visible = np.exp(X[:, 3:].astype(np.float64))
+    right = visible / visible.sum(axis=-1, keepdims=True)
+    assert np.allclose(answer[:, 3:], right, rtol=0.1, atol=2e-3)
+    assert (answer[:, :3] < 2e-3).all()
+
+
 def test_weights_that_a_model_generates_are_weights(
     make: Make, outputs_of: Callable[..., dict[str, Any]]
 ) -> None:

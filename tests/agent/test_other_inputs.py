@@ -36,6 +36,21 @@ def test_texts_and_truths_change_where_nothing_else_does() -> None:
     assert found["words"].tolist() == ["b", "a"]
 
 
+def test_masks_of_padding_stay_where_tokens_change() -> None:
+    tokens, mask = np.arange(8).reshape(2, 4), np.array([[1, 1, 1, 1], [1, 1, 1, 0]])
+    found = reversed_inputs({"tokens": tokens, "mask": mask})
+    assert found is not None
+    assert found["tokens"].tolist() == [[7, 6, 5, 4], [3, 2, 1, 0]]
+    assert found["mask"] is mask
+    alone = reversed_inputs({"mask": mask})
+    assert alone is not None
+    assert alone["mask"].tolist() == [[0, 1, 1, 1], [1, 1, 1, 1]]
+    for data in (mask * 2, np.array([[1, 0, 1, 0]]), np.float32([[0.5, 0, 0]])):
+        both = reversed_inputs({"data": data, "tokens": tokens.astype(data.dtype)})
+        assert both is not None
+        assert both["data"] is not data
+
+
 def test_what_would_be_the_same_is_no_other_input() -> None:
     assert reversed_inputs({"x": SAME, "sizes": SIZES, "scalar": np.float32(3)}) is None
     assert reversed_inputs({}) is None

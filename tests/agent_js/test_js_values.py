@@ -80,6 +80,10 @@ CASES: list[dict[str, np.ndarray[Any, Any]]] = [
     {"x": np.array([[np.nan, np.nan]], np.float16)},
     {"x": np.array([[0.0, -0.0], [-0.0, 0.0]], np.float16), "s": np.array(["a", "b"], object)},
     {"s": np.array([True, False])},
+    {"t": np.arange(8).reshape(2, 4), "m": np.array([[1, 1, 1, 1], [1, 1, 1, 0]])},
+    {"t": np.arange(8).reshape(2, 4), "m": np.array([[1, 0, 1, 1], [1, 1, 1, 0]])},
+    {"t": np.ones((2, 2), "f"), "m": np.array([[1, 1], [1, 0]], np.float16)},
+    {"t": np.arange(4, dtype=np.float16).reshape(2, 2), "m": np.array([[1, 1], [1, 0]], np.float16)},
     {"s": np.array(3.0)},
 ]
 

@@ -7,9 +7,11 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.value import Tensor
+from harness.core.value import Array, Tensor
+from harness.corpus.attempts import InputAttempt
 from harness.corpus.attention_masks import with_attention_masks
-from harness.corpus.case import load_case
+from harness.corpus.case import Case, at_attempt, load_case
+from harness.corpus.recipes.row_lengths import padding
 from harness.corpus.suite import open_folder
 from harness.operators.value_domains import Domain
 
@@ -84,8 +86,8 @@ FORMS = {
 
 
 @pytest.mark.parametrize(("mask", "body", "counts"), FORMS.values(), ids=FORMS)
-def test_a_mask_holds_what_masks_nothing(mask: str, body: str, counts: int) -> None:
-    assert with_attention_masks({}, model_of(mask, body)) == {"m": Domain(pattern=(counts,))}
+def test_a_mask_hides_the_ends_of_rows(mask: str, body: str, counts: int) -> None:
+    assert with_attention_masks({}, model_of(mask, body)) == {"m": Domain(padding=(counts, 1 - counts))}
 
 
 OTHERS = {
@@ -125,10 +127,23 @@ def test_token_ids_are_no_mask() -> None:
 
 
 @pytest.mark.parametrize(("form", "counts"), [("added, 1 counts", 1), ("put in place, True masks", 0)])
-def test_generated_masks_mask_nothing(tmp_path: Path, form: str, counts: int) -> None:
+def test_generated_masks_hide_the_ends_of_rows(tmp_path: Path, form: str, counts: int) -> None:
     mask, body, _ = FORMS[form]
     onnx.save(model_of(mask, body), tmp_path / "model.onnx")
-    case = load_case(open_folder(tmp_path), "model.onnx", {})
+    case = load_case(open_folder(tmp_path), "model.onnx", {"N": 2, "S": 8})
+    assert (mask_of(case) == counts).tolist() == [[[[True] * 8]], [[[True] * 6 + [False] * 2]]]
+    assert np.all(mask_of(at_attempt(case, InputAttempt(values="positive"))) == counts)
+    alone = load_case(open_folder(tmp_path), "model.onnx", {"N": 1, "S": 2})
+    assert (mask_of(alone) == counts).tolist() == [[[[True, False]]]]
+
+
+def mask_of(case: Case) -> Array:
     value = dict(case.data_sets[0].inputs)["m"]
     assert isinstance(value, Tensor)
-    assert np.all(value.array == counts)
+    return value.array
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (0, 3), (2, 0), (3, 1)])
+def test_padding_leaves_something(shape: tuple[int, ...]) -> None:
+    assert not padding(shape).any()
+    assert padding(shape).shape == shape

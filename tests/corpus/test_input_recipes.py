@@ -84,7 +84,7 @@ def test_a_voice_has_sounds_pauses_and_a_range() -> None:
 
 def test_rows_fit_each_other() -> None:
     sizes = row_lengths(4, 10).tolist()
-    assert sizes == [10, 9, 8, 7]
+    assert sizes == [10, 8, 7, 6]
     counted = made("mask", "float32", 4, 10).sum(axis=1)
     ids = made("tokens", "int64", 4, 10, other="mask", high=100)
     assert counted.tolist() == (ids > 0).sum(axis=1).tolist() == sizes

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import Any
 
-import numpy as np
-
+from harness.agent.precision.attention_ranges import attention_ranges
 from harness.agent.precision.kept import kept_nodes
 from harness.agent.precision.weights import at_least, generated_bytes
-from harness.agent.session_target import CPU
 from harness.agent.system import scratch_folder
 from harness.agent.target_errors import DoesNotApplyError
 
@@ -19,7 +16,6 @@ OPSET = 13  # the first in which QuantizeLinear has an axis
 _LEAST_RANGE = 1e-4  # of an activation, so that a constant one has a scale; as in QNN's own recipe
 _QUANTIZED = {"QuantizeLinear", "DequantizeLinear"}  # on these, onnxruntime's quantizer may never end
 PER_CHANNEL = ("Conv", "ConvTranspose")  # every integer runtime takes their weights by channel
-_ROOM = 2.0  # times the measured range: the CPU EP's QLinearSoftmax (1.31.1) gives 0 beyond the range
 _FOLDED_LIMIT = 128 << 20  # bytes of generated weights up to which the model is optimized first
 
 
@@ -55,39 +51,11 @@ def converted(model: Any, feeds: list[dict[str, Any]]) -> Any:
             keep_removable_activations=True,
             min_real_range=_LEAST_RANGE,
             weight_type=QuantType.QUInt8,
-            tensor_quant_overrides=_softmax_ranges(prepared, feeds),
+            tensor_quant_overrides=attention_ranges(onnx.load(prepared), feeds),
             nodes_to_exclude=kept_nodes(model) or None,
         )
         quantize(prepared, path, recipe)
         return onnx.load(path)
-
-
-def _softmax_ranges(path: str, feeds: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Return the ranges of Softmax outputs; the quantizer uses 0 to 1 whatever was measured.
-
-    A step of that range is 1/255, and a probability below half a step becomes 0. A classifier that finds a
-    thousand classes equally likely, as ONNX's light models do, would lose its whole answer. So a range ends
-    at ``_ROOM`` times the largest probability, and at 1.
-    """
-    import onnx
-
-    model = onnx.load(path)
-    names = [node.output[0] for node in model.graph.node if node.op_type == "Softmax"]
-    if not names:
-        return {}
-    known = {port.name for port in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
-    ort: Any = importlib.import_module("onnxruntime")
-    settings = ort.SessionOptions()
-    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # it is optimized already
-    session = ort.InferenceSession(model.SerializeToString(), settings, providers=[CPU])
-    given = zip(*(session.run(names, feed) for feed in feeds))
-    largest = {name: max(np.max(one, initial=0.0) for one in of_all) for name, of_all in zip(names, given)}
-    return {
-        name: [{"rmin": np.float32(0), "rmax": np.float32(min(1.0, _ROOM * most))}]
-        for name, most in largest.items()
-        if np.isfinite(most)
-    }
 
 
 def reduced_nodes(model: Any) -> int:

@@ -7,9 +7,7 @@ from harness.core.value import Array
 
 def row_lengths(rows: int, longest: int) -> Array:
     """Return the length of each row: the first is full, the others are shorter, down to half of it."""
-    return np.array(
-        [max(min(1, longest), longest - row * longest // (2 * max(rows, 1))) for row in range(rows)]
-    )
+    return np.array([max(min(1, longest), longest - -(-row * longest // (2 * rows))) for row in range(rows)])
 
 
 def tokens(
@@ -28,8 +26,21 @@ def mask(shape: tuple[int, ...]) -> Array:
     """Return 1 up to the length of each row of the first axis along the last one, and 0 for the rest."""
     if len(shape) < 2:  # noqa: PLR2004 - one row, or a scalar
         return np.ones(shape)
-    lengths = row_lengths(shape[0], shape[-1]).reshape((-1,) + (1,) * (len(shape) - 1))
-    return np.asarray(np.broadcast_to(np.arange(shape[-1]) < lengths, shape)).astype(np.float64)
+    return _within(row_lengths(shape[0], shape[-1]), shape).astype(np.float64)
+
+
+def padding(shape: tuple[int, ...]) -> Array:
+    """Return, as bool, which positions along the last axis are padding; an only row has some, too."""
+    if len(shape) < 2:  # noqa: PLR2004 - one row, or a scalar
+        return np.zeros(shape, np.bool_)
+    rows = shape[0]
+    return ~_within(row_lengths(max(rows, 2), shape[-1])[max(2 - rows, 0) :][:rows], shape)
+
+
+def _within(lengths: Array, shape: tuple[int, ...]) -> Array:
+    """Return which positions along the last axis lie within the length of their row of the first one."""
+    of_rows = lengths.reshape((-1,) + (1,) * (len(shape) - 1))
+    return np.asarray(np.broadcast_to(np.arange(shape[-1]) < of_rows, shape))
 
 
 def lengths(shape: tuple[int, ...], longest: int) -> Array:
