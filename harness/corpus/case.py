@@ -29,10 +29,9 @@ from harness.corpus.model_errors import (
     blame,
 )
 from harness.corpus.model_facts import ModelFacts, model_facts
-from harness.corpus.model_file import parse_model, read_model_file
+from harness.corpus.model_file import read_lean
 from harness.corpus.nodes import weight_names
 from harness.corpus.ort_format.onnx_copy import unpacked
-from harness.corpus.ort_format.onnx_model import is_ort_format
 from harness.corpus.packages.choice import PackageChoice, Sibling
 from harness.corpus.port import Port, ValueType, model_text, value_type
 from harness.corpus.recipe import Recipe, fitted, inputs_of
@@ -250,13 +249,12 @@ def _read(
     sizes = {**dimensions, **settings.dimensions}
     config = read_genai_config(suite.home(model)) if suite.kind != "built_in" else None
     with blame(path):
-        content = read_model_file(path)
-        proto = parse_model(content)
-        digest = hashlib.sha256(content)
+        file = read_lean(path)
+        proto, digest = file.model, file.digest.copy()
         files = external_files(proto, path)
         external = files_state(files)
-        for file in files:
-            with file.open("rb") as stream:
+        for one in files:
+            with one.open("rb") as stream:
                 digest.update(hashlib.file_digest(stream, "sha256").digest())
         declared = {port.name: port.type for port in _ports(proto.graph.input, sizes)}
         if config is not None:
@@ -317,9 +315,9 @@ def _read(
         tasks=settings.tasks,
         vary=tuple(settings.vary),
     )
-    if is_ort_format(content):
+    if file.in_ort_format:
         with blame(path):
-            onnx_path = unpacked(proto, hashlib.sha256(content).hexdigest())
+            onnx_path = unpacked(proto, file.digest.hexdigest())
         case = msgspec.structs.replace(case, model_path=onnx_path, source=path)
     return case, external
 

@@ -17,7 +17,7 @@ from harness.corpus.external import external_files
 from harness.corpus.file_state import files_state
 from harness.corpus.genai_config import CONFIG_NAME, GenaiConfig, read_genai_config
 from harness.corpus.model_errors import blame
-from harness.corpus.model_file import load_model
+from harness.corpus.model_file import load_lean, load_model
 from harness.corpus.session_chain import SessionChain, Stage, StageCall, chain_of
 from harness.corpus.suite import open_file
 
@@ -87,7 +87,7 @@ def _composed(config: GenaiConfig, chain: SessionChain) -> Path:
     files = []
     for stage in chain.stages:
         with blame(stage.file):
-            files += [stage.file, *external_files(load_model(stage.file), stage.file)]
+            files += [stage.file, *external_files(load_lean(stage.file), stage.file)]
     state = files_state(files)
     name = digest_of(_FORMAT, state.text if state else "", *files, repr(config))
 

@@ -19,7 +19,7 @@ from harness.corpus.fixed_cache import (
 )
 from harness.corpus.genai_config import GenaiConfig, read_genai_config
 from harness.corpus.model_errors import blame
-from harness.corpus.model_file import load_model
+from harness.corpus.model_file import load_lean
 from harness.corpus.port import ValueType
 
 __all__ = ["CachePair", "Decoder", "decoder_of"]
@@ -145,7 +145,7 @@ def decoder_of(case: Case) -> Decoder | str:
 def _bounded(decoder: Decoder, config: GenaiConfig | None, case: Case) -> Decoder | str:
     """Return the decoder with the facts that only its nodes show; else why it cannot be fed step by step."""
     with blame(case.model_path):
-        model = load_model(case.model_path)
+        model = load_lean(case.model_path)
     inputs = {port.name: port.type for port in case.ports}
     placed = bool(decoder.positions or decoder.mask)
     fixed = fixed_cache(model, decoder.cache, inputs, counts=bool(decoder.counts), placed=placed)

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 
 from harness.corpus.model_facts import ModelFacts, model_facts
-from harness.corpus.model_file import load_model
+from harness.corpus.model_file import load_lean
 from harness.corpus.row_cache import open_row_cache
 from harness.corpus.suite import suites_cache
 
@@ -20,7 +20,7 @@ def derived_facts(path: Path, digest: str) -> ModelFacts:
     content = kept.get(name, digest)
     if content is not None:
         return _decoder.decode(content)
-    facts = model_facts(load_model(path))
+    facts = model_facts(load_lean(path))
     kept.put(name, digest, msgspec.msgpack.encode(facts))
     return facts
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from harness.corpus.cache import cache_root, fill_intact, remove_entry
 from harness.corpus.case import Case
+from harness.corpus.lean_model import LEAST_WEIGHT_BYTES, WEIGHTS_FILE
 from harness.corpus.model_errors import blame
-from harness.corpus.model_file import load_model
+from harness.corpus.model_file import load_lean, load_model
 from harness.corpus.ort_format.onnx_copy import COPIES_FOLDER
-from harness.corpus.weights_in_place import WEIGHTS_FILE
 
 if TYPE_CHECKING:
     import onnx
@@ -53,16 +53,20 @@ def derive(
     """Return the folder of the cache with the files derived from a case's model; they are made once.
 
     The name of the folder derives from everything that its content depends on. ``make`` returns the content
-    of each file by its name. On request a copy of the model's file is among them, as ``WEIGHTS_FILE``.
+    of each file by its name. On request a copy of the model's file is among them, as ``WEIGHTS_FILE``, from
+    which the model that ``make`` gets reads its large weights.
 
     Raises:
         ModelError: The model is broken or missing.
         UsageError: The cache cannot be written.
     """
 
+    def read(path: Path) -> "onnx.ModelProto":
+        return load_lean(path, LEAST_WEIGHT_BYTES, WEIGHTS_FILE) if with_file else load_model(path)
+
     def build(folder: Path) -> None:
         with blame(case.model_path):
-            files = make(load_model(case.model_path))
+            files = make(read(case.model_path))
         for file, content in files.items():
             (folder / file).write_bytes(content)
         if with_file:

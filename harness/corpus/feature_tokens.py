@@ -3,7 +3,7 @@
 from harness.core.value import Tensor
 from harness.corpus.case import Case
 from harness.corpus.model_errors import blame
-from harness.corpus.model_file import load_model
+from harness.corpus.model_file import load_lean
 from harness.corpus.session_chain import Stage
 
 
@@ -39,7 +39,7 @@ def _count(case: Case, stage: Stage, value: str) -> tuple[int, int]:
 
     assert stage.prompt is not None  # noqa: S101 - it gives the value
     with blame(stage.file):
-        model = load_model(stage.file)
+        model = load_lean(stage.file)
     given = dict(case.data_sets[0].inputs)
     symbols = {port.name: port.type.symbols for port in case.ports}
     rows = 1

@@ -8,12 +8,12 @@ import msgspec
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived_models import MODEL_FILE, derive, digest_of
+from harness.corpus.lean_model import LARGE, WEIGHTS_FILE
 from harness.corpus.model_errors import blame
 from harness.corpus.origins import ChosenFrom, Origins
 from harness.corpus.port import ValueType
 from harness.corpus.scenario_case import Inapplicable
 from harness.corpus.undefined import hidden_from
-from harness.corpus.weights_in_place import LARGE, WEIGHTS_FILE, without_own_weights
 
 if TYPE_CHECKING:
     import onnx
@@ -91,8 +91,6 @@ def rewritten(
         stays = case.model_path.stat().st_size > LARGE
 
     def make(model: "onnx.ModelProto") -> dict[str, bytes]:
-        if stays:
-            model = without_own_weights(model, case.model_path)
         change(model)
         return {MODEL_FILE: model.SerializeToString()}
 

@@ -18,13 +18,13 @@ from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived_models import MODEL_FILE, digest_of
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
+from harness.corpus.lean_model import LARGE, LEAST_WEIGHT_BYTES, WEIGHTS_FILE
 from harness.corpus.model_errors import blame
-from harness.corpus.model_file import load_model
+from harness.corpus.model_file import load_lean, load_model
 from harness.corpus.noise import AMPLITUDE
 from harness.corpus.origins import RANDOM_OPERATORS
 from harness.corpus.port import Port, ValueType
 from harness.corpus.scenario_case import Inapplicable
-from harness.corpus.weights_in_place import LARGE, WEIGHTS_FILE, without_own_weights
 
 if TYPE_CHECKING:
     import onnx
@@ -203,8 +203,9 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
     sizes = {tuple(_shape_of(value) for _, value in data_set.inputs) for data_set in case.data_sets}
 
     def read() -> "onnx.ModelProto":
-        model = load_model(case.model_path)
-        return without_own_weights(model, case.model_path, _may_be_coarse) if stays else model
+        if not stays:
+            return load_model(case.model_path)
+        return load_lean(case.model_path, LEAST_WEIGHT_BYTES, WEIGHTS_FILE, _may_be_coarse)
 
     stays = _stays(case)
     try:
@@ -232,7 +233,7 @@ def _build(case: Case, noise_at: str, folder: Path) -> str | tuple[float, ...]:
     return SMOOTH if precision == "float32" and not (allowed or written.coarse) else _COARSE
 
 
-def _may_be_coarse(weight: "onnx.TensorProto") -> bool:
+def _may_be_coarse(weight: "onnx.TensorProto", first: bytes) -> bool:
     """Return whether the first elements of a weight are coarse: whether all are decides about its noise."""
     import onnx
 
@@ -241,7 +242,7 @@ def _may_be_coarse(weight: "onnx.TensorProto") -> bool:
     dtype = ELEMENT_TYPES.get(weight.data_type, "")
     if not is_floating(dtype) or dtype not in DTYPES:
         return True
-    start = weight.raw_data[: _FIRST * DTYPES[dtype].itemsize]
+    start = first[: _FIRST * DTYPES[dtype].itemsize]
     shape = [len(start) // DTYPES[dtype].itemsize]
     return is_coarse(onnx.TensorProto(data_type=weight.data_type, dims=shape, raw_data=start))
 

@@ -21,7 +21,7 @@ from harness.corpus.genai_config import (
     SessionPart,
 )
 from harness.corpus.model_errors import blame
-from harness.corpus.model_file import load_model
+from harness.corpus.model_file import load_lean
 
 if TYPE_CHECKING:
     import onnx
@@ -110,7 +110,7 @@ class _File:
 
     def __init__(self, path: Path) -> None:
         with blame(path):
-            graph: onnx.GraphProto = load_model(path).graph
+            graph: onnx.GraphProto = load_lean(path).graph
         weights = {one.name for one in graph.initializer}
         self.path = path
         self.inputs = [one.name for one in graph.input if one.name not in weights]

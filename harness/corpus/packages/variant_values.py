@@ -5,7 +5,6 @@ values are the finest.
 """
 
 import functools
-import hashlib
 import re
 from collections import Counter
 from pathlib import Path
@@ -14,7 +13,7 @@ from harness.core.facts import CPU_PROVIDER
 from harness.core.tolerance import finest_precision
 from harness.corpus.model_errors import ModelError
 from harness.corpus.model_facts import ModelFacts, model_facts
-from harness.corpus.model_file import parse_model, read_model_file
+from harness.corpus.model_file import read_lean
 from harness.corpus.packages.model_package import ModelPackage, PackageComponent
 
 COMPILED = "EPContext"
@@ -89,8 +88,8 @@ def _read(path: Path) -> tuple[int, bytes]:
 
 @functools.lru_cache(maxsize=256)
 def _facts_of(path: Path, _state: tuple[int, int]) -> tuple[ModelFacts, bytes]:
-    content = read_model_file(path)
-    return model_facts(parse_model(content)), hashlib.sha256(content).digest()
+    file = read_lean(path)
+    return model_facts(file.model), file.digest.digest()
 
 
 def _facts(path: Path) -> tuple[ModelFacts, bytes]:
