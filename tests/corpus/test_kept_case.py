@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 from harness.core.value import Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.case import Case, load_case
 from harness.corpus.model_errors import InputError, ModelError
-from harness.corpus.model_file import read_model_file
+from harness.corpus.model_file import ModelFile, read_lean
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode
 from harness.corpus.suite import Suite, open_folder
@@ -76,11 +76,11 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """The models that were read from their files, from now on; and files need not have settled."""
     found: list[Path] = []
 
-    def spy(path: Path) -> bytes:
+    def spy(path: Path) -> ModelFile:
         found.append(path)
-        return read_model_file(path)
+        return read_lean(path)
 
-    monkeypatch.setattr("harness.corpus.case.read_model_file", spy)
+    monkeypatch.setattr("harness.corpus.case.read_lean", spy)
     monkeypatch.setattr("harness.corpus.file_state.SETTLED_NS", -(10**12))
     return found
 
