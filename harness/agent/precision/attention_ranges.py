@@ -10,7 +10,7 @@ import numpy as np
 from harness.agent.session_target import CPU
 
 _ROOM = 2.0  # times the measured range: the CPU EP's QLinearSoftmax (1.31.1) gives 0 beyond the range
-_HIDDEN = -1000.0  # a score that is at most this is a masked one, as in harness.corpus.attention_masks
+MASKED = -1000.0  # a score that is at most this is a masked one, as in harness.corpus.attention_masks
 _BELOW = 8.0  # by which a masked score stays below the others: less than half a step of the probabilities
 _ELEMENT_WISE = {"Add", "Sub", "Mul", "Div", "Where", "Min", "Max", "Clip"}
 _MOVES = {"Cast", "Concat", "Expand", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
@@ -27,7 +27,7 @@ def attention_ranges(model: Any, feeds: list[dict[str, Any]]) -> dict[str, list[
     A masked score is the least number of its type, or -10000. In a range that holds it all other scores are
     the same, and attention sees every position alike; beyond the type, all is NaN. So the range starts
     ``_BELOW`` below the least of the others; a masked score becomes that. Where the others are all the same,
-    as in a mask, it starts at ``_HIDDEN``.
+    as in a mask, it starts at ``MASKED``.
 
     Args:
         model: The model as it will be quantized; it changes.
@@ -37,7 +37,8 @@ def attention_ranges(model: Any, feeds: list[dict[str, Any]]) -> dict[str, list[
     if not heads:
         return {}
     weights = {weight.name: weight for weight in model.graph.initializer}
-    known = {*weights, *(port.name for port in (*model.graph.value_info, *model.graph.output))}
+    graph = model.graph
+    known = {*weights, *(port.name for port in (*graph.input, *graph.value_info, *graph.output))}
     scores = [name for name in _scores(model, heads) if name in known]
     outputs = [node.output[0] for node in heads]
     found = _measured(model, [*outputs, *(name for name in scores if name not in weights)], feeds)
@@ -92,12 +93,12 @@ def _array(weight: Any) -> Any:
 def _range_of_scores(found: Any) -> list[dict[str, Any]] | None:
     """Return the range of a tensor with masked scores; None for any other."""
     values = np.concatenate([one.reshape(-1) for one in found])
-    if values.dtype.kind != "f" or not (values <= _HIDDEN).any():
+    if values.dtype.kind != "f" or not (values <= MASKED).any():
         return None
-    others = values[values > _HIDDEN]
+    others = values[values > MASKED]
     least, most = (min(others.min(), 0.0), max(others.max(), 0.0)) if others.size else (0.0, 0.0)
     same = not others.size or others.min() == others.max()
-    return _range(_HIDDEN if same else least - _BELOW, most) if np.isfinite(most) else None
+    return _range(MASKED if same else least - _BELOW, most) if np.isfinite(most) else None
 
 
 def _range(least: float, most: float) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from harness.agent.precision.attention_ranges import MASKED
 from harness.annex.trace.node_error import OF_INT8
 from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import NetNode
@@ -28,7 +29,7 @@ def step_of(value: Value | None) -> float:
     if not isinstance(value, Tensor) or value.dtype not in UNIT_ROUNDOFF:
         return 0.0
     part = _finite(value)
-    span = float(part.max(initial=0.0) - part.min(initial=0.0))
+    span = _quantized_span(part)
     size = float(np.sqrt(np.mean(np.square(part)))) if part.size else 0.0
     return span / 255 / 12**0.5 / size if size else 0.0
 
@@ -55,8 +56,14 @@ def golden_range(values: Iterable[Value | None], delivers: str) -> GoldenRange |
 
 
 def _below_step(part: Floats) -> int:
-    step = float(part.max(initial=0.0) - part.min(initial=0.0)) / 255
+    step = _quantized_span(part) / 255
     return int(np.count_nonzero((part != 0) & (np.abs(part) < step)))
+
+
+def _quantized_span(part: Floats) -> float:
+    """Return the length of the range of eight bits: from it, ``int8-static`` leaves masked scores out."""
+    visible = part[part > MASKED]
+    return float(visible.max(initial=0.0) - visible.min(initial=0.0))
 
 
 def clipped_share(net: Net, node: NetNode, values: Mapping[str, Value]) -> float:
