@@ -8,7 +8,16 @@ import msgspec
 
 from harness.corpus.axis_counts import AxisCounts
 from harness.corpus.node_use import Use
-from harness.corpus.nodes import bodies, constant_of, domain_of, number_of, operator_name
+from harness.corpus.nodes import (
+    FunctionKey,
+    bodies,
+    called_by,
+    constant_of,
+    domain_of,
+    local_functions,
+    number_of,
+    operator_name,
+)
 from harness.corpus.open_sizes import axis_name
 from harness.corpus.port import model_text
 from harness.operators.book import find_operator, operators_with
@@ -84,8 +93,8 @@ what it counts."""
 class _Walk:
     def __init__(self, model: "onnx.ModelProto") -> None:
         self.found: dict[str, Domain] = {}
-        self._functions = {(one.domain, one.name): one for one in model.functions}
-        self._called: dict[tuple[str, str, int, tuple[_Fact, ...]], _Scope] = {}
+        self._functions = local_functions(model)
+        self._called: dict[tuple[FunctionKey, int, tuple[_Fact, ...]], _Scope] = {}
         """Results of calls by their facts: functions may call each other any number of times."""
         self._moved: dict[frozenset[_Origin], frozenset[_Origin]] = {}
         self._taken: set[tuple[frozenset[_Origin], Domain]] = set()
@@ -103,7 +112,7 @@ class _Walk:
 
     def nodes(self, nodes: "Iterable[onnx.NodeProto]", scope: _Scope, depth: int) -> None:
         for node in nodes:
-            function = self._functions.get((node.domain, node.op_type))
+            function = self._functions.get(called_by(node))
             if function is not None:
                 self._call(function, node, scope, depth)
                 continue
@@ -130,7 +139,7 @@ class _Walk:
         if depth >= _DEEPEST:
             return
         fed = [*zip(function.input, node.input, strict=False)]
-        key = (node.domain, node.op_type, depth, tuple(scope.fact(given) for _, given in fed))
+        key = (called_by(node), depth, tuple(scope.fact(given) for _, given in fed))
         inner = self._called.get(key)
         if inner is None:
             # keeps the constants alive, so that no other one gets their id

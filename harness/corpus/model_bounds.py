@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.core.errors import one_line
 from harness.corpus.model_errors import OverBoundError
-from harness.corpus.nodes import all_nodes, domain_of
+from harness.corpus.nodes import FunctionKey, all_nodes, called_by, local_functions
 from harness.corpus.port import model_text
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ _MOST_BYTES = 256 << 20
 
 _LATEST_OPSET = (1 << 31) - 1
 """The largest version that ONNX's own functions accept."""
-
-_Function = tuple[str, str, str]
 
 
 class _Size(NamedTuple):
@@ -52,15 +50,15 @@ def check_bounds(model: "onnx.ModelProto") -> None:
 
 
 def _check_functions(model: "onnx.ModelProto") -> None:
-    functions = {(domain_of(one), one.name, one.overload): one for one in model.functions}
-    calls: dict[_Function, list[_Function]] = {}
-    sizes: dict[_Function, _Size] = {}
+    functions = local_functions(model)
+    calls: dict[FunctionKey, list[FunctionKey]] = {}
+    sizes: dict[FunctionKey, _Size] = {}
 
-    def called_in(nodes: "Iterable[onnx.NodeProto]") -> list[_Function]:
-        names = ((domain_of(node), node.op_type, node.overload) for node in all_nodes(nodes))
+    def called_in(nodes: "Iterable[onnx.NodeProto]") -> list[FunctionKey]:
+        names = map(called_by, all_nodes(nodes))
         return [name for name in names if name in functions]
 
-    def inlined(names: Iterable[_Function]) -> _Size:
+    def inlined(names: Iterable[FunctionKey]) -> _Size:
         parts = [sizes[name] for name in names]
         return _Size(
             # Capped, so that the numbers stay small whatever they are added to.

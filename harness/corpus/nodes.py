@@ -17,6 +17,20 @@ def domain_of(named: "onnx.NodeProto | onnx.OperatorSetIdProto | onnx.FunctionPr
     return "" if named.domain == _DEFAULT_DOMAIN else named.domain
 
 
+FunctionKey = tuple[str, str, str]
+"""Domain (empty for ONNX's own), name and overload of a function, by which a node calls it."""
+
+
+def local_functions(model: "onnx.ModelProto") -> "dict[FunctionKey, onnx.FunctionProto]":
+    """Return the functions that a model brings itself."""
+    return {(domain_of(one), one.name, one.overload): one for one in model.functions}
+
+
+def called_by(node: "onnx.NodeProto") -> FunctionKey:
+    """Return the function that a node calls, if the model has it; else it is an operator."""
+    return domain_of(node), node.op_type, node.overload
+
+
 def operator_set(names: str) -> frozenset[str]:
     """Return a set of operators from a text of names separated by blanks."""
     return frozenset(names.split())

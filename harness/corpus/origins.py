@@ -8,7 +8,18 @@ import msgspec
 
 from harness.corpus.copies import Copy, copies_of
 from harness.corpus.element_types import ELEMENT_TYPES, NARROWER, is_floating
-from harness.corpus.nodes import all_nodes, bodies, constant_of, domain_of, number_of, opsets_of, weight_names
+from harness.corpus.nodes import (
+    FunctionKey,
+    all_nodes,
+    bodies,
+    called_by,
+    constant_of,
+    domain_of,
+    local_functions,
+    number_of,
+    opsets_of,
+    weight_names,
+)
 from harness.corpus.port import model_text
 from harness.corpus.protos import few_numbers
 from harness.operators.book import operators_with
@@ -344,7 +355,7 @@ class _Graph:
         """Return the operators in a node, its bodies and its function that draw random numbers."""
         found: set[str] = set()
         for one in all_nodes([node]):
-            found |= _random_in(one) | self.drawing.get((one.domain, one.op_type), set())
+            found |= _random_in(one) | self.drawing.get(called_by(one), set())
             if one.op_type == "Dropout" and [*map(self._constant, one.input[2:3])] == [(1.0,)]:
                 found.add("Dropout")
         return found
@@ -364,16 +375,15 @@ class _Graph:
         return few_numbers(proto, _SCALE_LIMIT)
 
 
-def _drawing_functions(model: "onnx.ModelProto") -> dict[tuple[str, str], set[str]]:
+def _drawing_functions(model: "onnx.ModelProto") -> dict[FunctionKey, set[str]]:
     """Return the functions of a model that draw random numbers, directly or not, and by which operators."""
-    drawing: dict[tuple[str, str], set[str]] = {}
-    callers: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for one in model.functions:
-        name = (one.domain, one.name)
+    drawing: dict[FunctionKey, set[str]] = {}
+    callers: dict[FunctionKey, set[FunctionKey]] = {}
+    for name, function in local_functions(model).items():
         drawing[name] = set()
-        for node in all_nodes(one.node):
+        for node in all_nodes(function.node):
             drawing[name] |= _random_in(node)
-            callers.setdefault((node.domain, node.op_type), set()).add(name)
+            callers.setdefault(called_by(node), set()).add(name)
     waiting = [name for name, operators in drawing.items() if operators]
     while waiting:  # functions may be in any order and, in a broken model, call each other in circles
         name = waiting.pop()

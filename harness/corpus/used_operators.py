@@ -4,7 +4,14 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from harness.corpus.nodes import all_nodes, domain_of, operator_name, opsets_of
+from harness.corpus.nodes import (
+    FunctionKey,
+    all_nodes,
+    called_by,
+    local_functions,
+    operator_name,
+    opsets_of,
+)
 from harness.corpus.port import model_text
 
 if TYPE_CHECKING:
@@ -28,12 +35,12 @@ def used_operators(model: "onnx.ModelProto") -> OperatorVersions:
     opset than the model.
     """
     versions: dict[str, set[int]] = {}
-    functions = {(domain_of(one), one.name, one.overload): one for one in model.functions}
-    entered: set[tuple[str, str, str]] = set()
+    functions = local_functions(model)
+    entered: set[FunctionKey] = set()
 
     def count(nodes: "Iterable[onnx.NodeProto]", opsets: Mapping[str, int]) -> None:
         for node in all_nodes(nodes):
-            called = (domain_of(node), node.op_type, node.overload)
+            called = called_by(node)
             function = functions.get(called)
             if function is None:
                 domain, op_type = model_text(called[0]), model_text(node.op_type)

@@ -124,6 +124,22 @@ def test_bodies_and_functions_are_entered() -> None:
     assert domains_of(model) == {"x": POSITIVE}
 
 
+def test_a_call_names_domain_and_overload_of_its_function() -> None:
+    header = HEADER.replace('"com.microsoft"', '"own"')
+    model = onnx.parser.parse_model(
+        f"{header} agraph (float[4] x, float[4] z) => (float[4] y, float[4] w)"
+        " { y = own.f(x) w = own.f(z) }"
+        ' <domain: "own", opset_import: ["" : 17]> f (a) => (b) { b = Sqrt(a) }'
+        ' <domain: "own", opset_import: ["" : 17]> f (a) => (b) { b = Neg(a) }'
+    )
+    model.functions[1].overload = model.graph.node[1].overload = "second"
+    assert domains_of(model) == {"x": POSITIVE}
+    for named in (*model.functions, *model.graph.node):
+        named.domain = ""
+    model.graph.node[0].domain = "ai.onnx"
+    assert domains_of(model) == {"x": POSITIVE}
+
+
 def test_several_demands_intersect_and_one_that_cannot_be_met_is_left() -> None:
     found = domains("""agraph (float[4] x) => (float[4] y, float[4] z) {
         a = Log(x) y = Asin(x) z = Add(a, y) }""")

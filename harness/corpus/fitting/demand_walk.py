@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from harness.corpus.fitting.demands import Demand, demands_of
 from harness.corpus.fitting.known_tensors import NOTHING, KnownTensor, results_of, weight
-from harness.corpus.nodes import bodies, domain_of
+from harness.corpus.nodes import bodies, called_by, domain_of, local_functions
 from harness.corpus.work.size import SIZE_ERRORS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Walk:
         self.visited = 0
         """Number of nodes in all walks."""
         self._opsets = {domain_of(one): one.version for one in model.opset_import}
-        self._functions = {(one.domain, one.name): one for one in model.functions}
+        self._functions = local_functions(model)
         self._left = _MOST_NODES
         self._found: DemandsByPlace = {}
         self._weights: dict[int, dict[str, KnownTensor]] = {}
@@ -71,7 +71,7 @@ class Walk:
 
     def _steps_of(self, nodes: "Iterable[onnx.NodeProto]", at: str) -> Iterator[_Step]:
         for number, node in enumerate(nodes):
-            inner = (node.domain, node.op_type) in self._functions or next(bodies(node), None) is not None
+            inner = called_by(node) in self._functions or next(bodies(node), None) is not None
             yield _Step(f"{at}/{number}", node, tuple(node.input), inner)
 
     def _walk(self, steps: Iterable[_Step], scope: _Scope, depth: int) -> None:
@@ -94,7 +94,7 @@ class Walk:
         self, node: "onnx.NodeProto", given: list[KnownTensor | None], scope: _Scope, place: str, depth: int
     ) -> list[KnownTensor]:
         """Walk the function that a node calls, or its bodies; return the known facts of its results."""
-        function = self._functions.get((node.domain, node.op_type))
+        function = self._functions.get(called_by(node))
         if function is not None:
             inner: _Scope = dict(zip(function.input, (one or NOTHING for one in given), strict=False))
             self._nodes(function.node, inner, place, depth - 1)

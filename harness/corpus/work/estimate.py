@@ -10,7 +10,7 @@ from harness.core.run_work import Work
 from harness.core.value import NamedValues, Tensor, value_bytes
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.model_errors import OverBoundError
-from harness.corpus.nodes import bodies, constant_of
+from harness.corpus.nodes import FunctionKey, bodies, called_by, constant_of, local_functions
 from harness.corpus.protos import tensor_value
 from harness.corpus.work.result_sizes import result_size
 from harness.corpus.work.size import (
@@ -80,9 +80,9 @@ def work_of(model: "onnx.ModelProto", inputs: NamedValues) -> tuple[Work, NodeWo
 
 class _Counter:
     def __init__(self, model: "onnx.ModelProto") -> None:
-        self.functions = {(one.domain, one.name): one for one in model.functions}
+        self.functions = local_functions(model)
         self.called: dict[
-            tuple[str, str, int, tuple[TensorSize | None, ...]], tuple[Work, dict[str, TensorSize]]
+            tuple[FunctionKey, int, tuple[TensorSize | None, ...]], tuple[Work, dict[str, TensorSize]]
         ] = {}
         """Work of calls by the sizes of their arguments: functions may call each other without end."""
         self.most_made = 0.0
@@ -149,9 +149,9 @@ class _Counter:
         depth: int,
     ) -> Work:
         """Return the work of a node's bodies, or of the local function that it calls."""
-        function = self.functions.get((node.domain, node.op_type))
+        function = self.functions.get(called_by(node))
         if function is not None:
-            key = (node.domain, node.op_type, depth, tuple(given))
+            key = (called_by(node), depth, tuple(given))
             if key not in self.called:
                 named = dict(zip(function.input, (one or UNKNOWN_TENSOR_SIZE for one in given), strict=False))
                 self.called[key] = self.nodes(function.node, named, depth - 1), named
