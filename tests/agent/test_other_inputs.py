@@ -45,7 +45,7 @@ def test_masks_of_padding_stay_where_tokens_change() -> None:
     alone = reversed_inputs({"mask": mask})
     assert alone is not None
     assert alone["mask"].tolist() == [[0, 1, 1, 1], [1, 1, 1, 1]]
-    for data in (mask * 2, np.array([[1, 0, 1, 0]]), np.float32([[0.5, 0, 0]])):
+    for data in (mask * 2, np.array([[1, 0, 1, 0]]), np.array([[0.5, 0, 0]], np.float32)):
         both = reversed_inputs({"data": data, "tokens": tokens.astype(data.dtype)})
         assert both is not None
         assert both["data"] is not data
