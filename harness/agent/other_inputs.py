@@ -12,6 +12,8 @@ _MATRIX = 2
 Vectors may be sizes, axes or factors, which must stay.
 """
 
+_FIRST = 64  # elements, by which a large tensor of data is told from a mask
+
 
 def reversed_inputs(feeds: dict[str, Any]) -> dict[str, Any] | None:
     """Return the inputs with the elements of some tensors in reverse order; None if nothing would change.
@@ -38,6 +40,10 @@ def reversed_inputs(feeds: dict[str, Any]) -> dict[str, Any] | None:
 
 def _is_padding(value: Any) -> bool:
     """Return whether a tensor may be a mask of padding: zeros and ones, no row of which changes twice."""
-    if value.ndim < _MATRIX or not np.isin(value, (0, 1)).all():
+    if value.ndim < _MATRIX or not (_is_binary(value.reshape(-1)[:_FIRST]) and _is_binary(value)):
         return False
     return bool((np.count_nonzero(value[..., 1:] != value[..., :-1], axis=-1) <= 1).all())
+
+
+def _is_binary(value: Any) -> bool:
+    return bool(((value == 0) | (value == 1)).all())

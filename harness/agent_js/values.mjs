@@ -77,22 +77,23 @@ export function otherInputs(inputs) {
 
 /** Return whether a tensor may be a mask of padding: zeros and ones, no row of which changes twice. */
 function isPadding(wire) {
-  const length = wire?.shape?.at(-1);
   if (!(FLOATING.has(wire?.dtype) || INTEGERS.has(wire?.dtype)) || wire.shape.length < MATRIX) return false;
-  const found = numbersOf(wire);
-  if (!found.every((item) => item === 0 || item === 1)) return false;
+  const { array, value } = elementsOf(wire);
+  const length = wire.shape.at(-1);
   let changes = 0;
-  return found.every((item, index) => {
-    changes = index % length === 0 ? 0 : changes + (item !== found[index - 1]);
-    return changes <= 1;
+  let before = 0;
+  return array.every((item, index) => {
+    const number = Number(value(item));
+    changes = index % length === 0 ? 0 : changes + (number !== before);
+    before = number;
+    return (number === 0 || number === 1) && changes <= 1;
   });
 }
 
-/** Return the elements of a tensor in wire form as JavaScript's numbers. */
-function numbersOf(wire) {
+/** Return the elements of a tensor of numbers in wire form, and what each stands for. */
+function elementsOf(wire) {
   const Kind = wire.dtype === 'float16' ? Uint16Array : ARRAYS[wire.dtype];
-  const array = Array.from(new Kind(wire.data.slice().buffer));
-  return array.map(wire.dtype === 'float16' ? fromHalf : Number);
+  return { array: new Kind(wire.data.slice().buffer), value: wire.dtype === 'float16' ? fromHalf : (item) => item };
 }
 
 /** Return a tensor's elements in reverse order, and whether that makes no difference to numpy's `array_equal`. */
@@ -101,11 +102,9 @@ function reverse(wire) {
     const data = [...wire.data].reverse();
     return { wire: { ...wire, data }, equal: data.every((text, index) => text === wire.data[index]) };
   }
-  const Kind = wire.dtype === 'float16' ? Uint16Array : ARRAYS[wire.dtype];
-  const before = new Kind(wire.data.slice().buffer);
+  const { array: before, value } = elementsOf(wire);
   const after = before.slice().reverse();
   // NaN differs from itself, and the zeros are equal.
-  const value = wire.dtype === 'float16' ? fromHalf : (item) => item;
   const equal = after.every((item, index) => value(item) === value(before[index]));
   return { wire: { ...wire, data: new Uint8Array(after.buffer) }, equal };
 }

@@ -82,7 +82,7 @@ Content = Range | Indices | Counting | Constant | Pattern | Padded | Distinct | 
 
 
 _COMMON = {"plain", "natural"}
-"""Values of which a model has an answer to most."""
+"""Values to which most models have an answer."""
 
 _MASKS = ({"attention", "mask"}, {"input", "mask"})
 _POSITIONS = {"position", "ids"}

@@ -43,7 +43,7 @@ def none_is_kept(_weight: "onnx.TensorProto", _first: bytes) -> bool:
 
 
 class _Field(NamedTuple):
-    """A field of a message: its number, and where it, its content and both end in the file."""
+    """A field of a message: its number, and where in the file it begins, its content begins, and both end."""
 
     number: int
     at: int

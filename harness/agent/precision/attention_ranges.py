@@ -30,39 +30,46 @@ def attention_ranges(model: Any, feeds: list[dict[str, Any]]) -> dict[str, list[
     as in a mask, it starts at ``MASKED``.
 
     Args:
-        model: The model as it will be quantized; it changes.
+        model: The model as it will be quantized.
         feeds: The inputs on which ranges are measured.
     """
     heads = [node for node in model.graph.node if node.op_type == "Softmax"]
     if not heads:
         return {}
-    weights = {weight.name: weight for weight in model.graph.initializer}
     graph = model.graph
+    weights = {weight.name: weight for weight in graph.initializer}
     known = {*weights, *(port.name for port in (*graph.input, *graph.value_info, *graph.output))}
-    scores = [name for name in _scores(model, heads) if name in known]
-    outputs = [node.output[0] for node in heads]
-    found = _measured(model, [*outputs, *(name for name in scores if name not in weights)], feeds)
-    found.update((name, [_array(weights[name])]) for name in scores if name in weights)
+    made_by = {name: node for node in graph.node for name in node.output}
+    outputs, read = [node.output[0] for node in heads], [node.input[0] for node in heads]
+    found = _measured(model, [*outputs, *read], feeds)
     ranges = {}
     for name in outputs:
         most = max(np.max(one, initial=0.0) for one in found[name])
         if np.isfinite(most):
             ranges[name] = _range(0.0, min(1.0, _ROOM * most))
-    ranges.update((name, two) for name in scores for two in [_range_of_scores(found[name])] if two)
+    seen: set[str] = set()
+    for name in read:
+        if _range_of_scores(found[name]) is None:
+            continue
+        scores = [one for one in _made_of(name, made_by) if one in known and one not in seen]
+        seen.update(scores)
+        # Of one head at a time: scores take memory by the square of their length.
+        values = _measured(model, [one for one in scores if one not in weights], feeds)
+        values.update((one, [_array(weights[one])]) for one in scores if one in weights)
+        ranges.update((one, two) for one in scores for two in [_range_of_scores(values[one])] if two)
     return ranges
 
 
-def _scores(model: Any, heads: list[Any]) -> list[str]:
-    """Return the tensors of which the inputs of Softmax are made, element by element."""
-    made_by = {name: node for node in model.graph.node for name in node.output}
+def _made_of(name: str, made_by: dict[str, Any]) -> list[str]:
+    """Return the tensors of which an input of Softmax is made, element by element, and itself."""
     found: dict[str, None] = {}
-    left = [node.input[0] for node in heads]
+    left = [name]
     while left:
-        name = left.pop()
-        if not name or name in found:
+        one = left.pop()
+        if not one or one in found:
             continue
-        found[name] = None
-        node = made_by.get(name)
+        found[one] = None
+        node = made_by.get(one)
         if node is not None and node.op_type in _ELEMENT_WISE:
             left += node.input
         elif node is not None and node.op_type in _MOVES:
@@ -74,12 +81,14 @@ def _measured(model: Any, names: list[str], feeds: list[dict[str, Any]]) -> dict
     """Return the values of tensors for each set of inputs."""
     import onnx
 
-    known = {port.name for port in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
+    shown = onnx.ModelProto()
+    shown.CopyFrom(model)
+    known = {port.name for port in shown.graph.output}
+    shown.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
     ort: Any = importlib.import_module("onnxruntime")
     settings = ort.SessionOptions()
     settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # it is optimized already
-    session = ort.InferenceSession(model.SerializeToString(), settings, providers=[CPU])
+    session = ort.InferenceSession(shown.SerializeToString(), settings, providers=[CPU])
     runs = [session.run(names, feed) for feed in feeds]
     return {name: [run[at] for run in runs] for at, name in enumerate(names)}
 
