@@ -101,7 +101,7 @@ class FrameReader:
                 return line
             if len(self._ahead) - self._at > limit:
                 raise NoFrameError("a line of more than %d bytes" % limit)
-            self._fetch(1)
+            self._fetch()
 
     def message(self) -> Any:
         """Return the next message.
@@ -154,20 +154,27 @@ class FrameReader:
         return content
 
     def _take(self, size: int) -> bytes:
-        missing = size - (len(self._ahead) - self._at)
-        if missing > 0:
-            self._fetch(missing)
+        """Return so many bytes; a large value is not held a second time by what was read ahead."""
         data = self._ahead[self._at : self._at + size]
-        self._at += size
-        return data
+        self._at += len(data)
+        if len(data) == size:
+            return data
+        whole = self._with_more(data, size)
+        self._ahead, self._at = bytes(whole[size:]), 0
+        del whole[size:]
+        return bytes(whole)
 
-    def _fetch(self, missing: int) -> None:
-        """Read at least so many further bytes."""
-        ahead = bytearray(self._ahead[self._at :])  # a channel may pass on a few bytes at a time
-        while missing > 0:
+    def _fetch(self) -> None:
+        """Read at least one further byte."""
+        rest = self._ahead[self._at :]
+        self._ahead, self._at = bytes(self._with_more(rest, len(rest) + 1)), 0
+
+    def _with_more(self, data: bytes, size: int) -> bytearray:
+        """Return these bytes and the next ones, so many or more; a channel may pass on a few at a time."""
+        whole = bytearray(data)
+        while len(whole) < size:
             part = self._read(READ_BYTES)
             if not part:
                 raise EOFError("the stream has ended")
-            ahead += part
-            missing -= len(part)
-        self._ahead, self._at = bytes(ahead), 0
+            whole += part
+        return whole
