@@ -100,7 +100,7 @@ def test_packages_are_distinguished_from_modules() -> None:
 
 def test_the_source_takes_little_of_a_slow_line() -> None:
     # At 12 KB/s it takes 17 seconds, once for each process.
-    assert len(agent_source()) < 205_000
+    assert len(agent_source()) < 207_000
 
 
 def imported(source: str, folder: Path | str) -> str:

@@ -129,9 +129,7 @@ def test_a_model_is_parsed_once(case: Case, monkeypatch: pytest.MonkeyPatch) -> 
     keep_made(case, "fp16", model("Abs"), model("Neg"))
     first = rounded_case(made(case, "fp16"))
     made(case, "fp16")
-    monkeypatch.setattr(
-        "harness.corpus.derived_facts.load_model", lambda _: pytest.fail("it is parsed again")
-    )
+    monkeypatch.setattr("harness.corpus.derived_facts.load_lean", lambda _: pytest.fail("it is parsed again"))
     again = made(case, "fp16")
     assert again.facts.op_types == {"Abs": 1}
     assert rounded_case(again) == first
