@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 _MASKED = 1000.0
 """What a masked score is lowered by, at least. Exporters write -10000, the least number of a type, or -inf;
-where values themselves are scaled, as similarities are, they are scaled by 100 or less."""
+where values themselves are scaled, as similarities are, they are scaled by 100 or less. The same number is in
+``harness.agent.precision.attention_ranges``, which may be where this package is not."""
 
 _MOST_ELEMENTS = 4096
 """Of a constant that is read, to see whether all its elements are the same."""

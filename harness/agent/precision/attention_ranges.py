@@ -15,8 +15,10 @@ _BELOW = 8.0  # by which a masked score stays below the others: less than half a
 _ELEMENT_WISE = {"Add", "Sub", "Mul", "Div", "Where", "Min", "Max", "Clip"}
 _MOVES = {"Cast", "Concat", "Expand", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}
 
+Ranges = dict[str, list[dict[str, Any]]]  # as onnxruntime's ``tensor_quant_overrides``
 
-def attention_ranges(model: Any, feeds: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+
+def attention_ranges(model: Any, feeds: list[dict[str, Any]]) -> Ranges:
     """Return the ranges of Softmax outputs and of masked scores, as ``tensor_quant_overrides``.
 
     For a Softmax output, the quantizer uses 0 to 1 whatever was measured. A step of that range is 1/255, and
@@ -36,26 +38,34 @@ def attention_ranges(model: Any, feeds: list[dict[str, Any]]) -> dict[str, list[
     heads = [node for node in model.graph.node if node.op_type == "Softmax"]
     if not heads:
         return {}
+    outputs, read = [node.output[0] for node in heads], [node.input[0] for node in heads]
+    found = _measured(model, [*outputs, *read], feeds)
+    largest = {name: max(np.max(one, initial=0.0) for one in found[name]) for name in outputs}
+    ranges = {
+        name: _range(0.0, min(1.0, _ROOM * most)) for name, most in largest.items() if np.isfinite(most)
+    }
+    masked = [name for name in read if _range_of_scores(found[name]) is not None]
+    return {**ranges, **_score_ranges(model, masked, feeds)}
+
+
+def _score_ranges(
+    model: Any, read: list[str], feeds: list[dict[str, Any]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the ranges of all that masked inputs of Softmax are made of, as far as it is masked, too."""
+    from onnx import numpy_helper
+
     graph = model.graph
     weights = {weight.name: weight for weight in graph.initializer}
     known = {*weights, *(port.name for port in (*graph.input, *graph.value_info, *graph.output))}
     made_by = {name: node for node in graph.node for name in node.output}
-    outputs, read = [node.output[0] for node in heads], [node.input[0] for node in heads]
-    found = _measured(model, [*outputs, *read], feeds)
-    ranges = {}
-    for name in outputs:
-        most = max(np.max(one, initial=0.0) for one in found[name])
-        if np.isfinite(most):
-            ranges[name] = _range(0.0, min(1.0, _ROOM * most))
+    ranges: Ranges = {}
     seen: set[str] = set()
     for name in read:
-        if _range_of_scores(found[name]) is None:
-            continue
         scores = [one for one in _made_of(name, made_by) if one in known and one not in seen]
         seen.update(scores)
         # Of one head at a time: scores take memory by the square of their length.
         values = _measured(model, [one for one in scores if one not in weights], feeds)
-        values.update((one, [_array(weights[one])]) for one in scores if one in weights)
+        values.update((one, [numpy_helper.to_array(weights[one])]) for one in scores if one in weights)
         ranges.update((one, two) for one in scores for two in [_range_of_scores(values[one])] if two)
     return ranges
 
@@ -91,12 +101,6 @@ def _measured(model: Any, names: list[str], feeds: list[dict[str, Any]]) -> dict
     session = ort.InferenceSession(shown.SerializeToString(), settings, providers=[CPU])
     runs = [session.run(names, feed) for feed in feeds]
     return {name: [run[at] for run in runs] for at, name in enumerate(names)}
-
-
-def _array(weight: Any) -> Any:
-    from onnx import numpy_helper
-
-    return numpy_helper.to_array(weight)
 
 
 def _range_of_scores(found: Any) -> list[dict[str, Any]] | None:

@@ -33,8 +33,8 @@ def padding(shape: tuple[int, ...]) -> Array:
     """Return, as bool, which positions along the last axis are padding; an only row has some, too."""
     if len(shape) < 2:  # noqa: PLR2004 - one row, or a scalar
         return np.zeros(shape, np.bool_)
-    rows = shape[0]
-    return ~_within(row_lengths(max(rows, 2), shape[-1])[max(2 - rows, 0) :][:rows], shape)
+    several = max(shape[0], 2)
+    return ~_within(row_lengths(several, shape[-1])[several - shape[0] :], shape)
 
 
 def _within(lengths: Array, shape: tuple[int, ...]) -> Array:
