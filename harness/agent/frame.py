@@ -7,6 +7,7 @@ each frame at once. Both sides of the protocol use this module.
 from __future__ import annotations
 
 import binascii
+import io
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -122,16 +123,29 @@ class FrameReader:
             raise NoFrameError("a frame of %d and %d bytes, which are too many" % (text, binary))
         self.message_bytes = text + binary
         self.mode = BINARY if mode == b"b" else LINE
-        content = self._binary(text + binary) if self.mode == BINARY else self._lines(text + binary)
-        if zlib.crc32(content) != int(check, 16):
-            raise ChangedFrameError("a message arrived with other content than was sent")
-        return unpack_message(content, text)
+        take = self._take if self.mode == BINARY else io.BytesIO(self._lines(text + binary)).read
+        found, left = 0, text + binary
 
-    def _binary(self, size: int) -> bytes:
-        content = self._take(size)
-        if self._take(1) != b"\n":
+        def read(size: int) -> bytes:
+            nonlocal found, left
+            part = take(size)
+            found, left = zlib.crc32(part, found), left - size
+            return part
+
+        message: Any
+        try:
+            message = unpack_message(read(text), binary, read)
+        except ValueError as error:
+            message = error
+        while left:  # what its JSON does not list
+            read(min(left, PIECE_BYTES))
+        if self.mode == BINARY and self._take(1) != b"\n":
             raise ChangedFrameError("a message does not end where it should")
-        return content
+        if found != int(check, 16):
+            raise ChangedFrameError("a message arrived with other content than was sent")
+        if isinstance(message, ValueError):
+            raise message
+        return message
 
     def _lines(self, size: int) -> bytes:
         left = -(-size // 3) * 4
@@ -154,27 +168,24 @@ class FrameReader:
         return content
 
     def _take(self, size: int) -> bytes:
-        """Return so many bytes; a large value is not held a second time by what was read ahead."""
+        """Return so many bytes; a channel may pass on a few at a time."""
         data = self._ahead[self._at : self._at + size]
         self._at += len(data)
         if len(data) == size:
             return data
-        whole = self._with_more(data, size)
-        self._ahead, self._at = bytes(whole[size:]), 0
-        del whole[size:]
-        return bytes(whole)
+        whole = io.BytesIO()  # gives its bytes away without a copy
+        whole.write(data)
+        while left := size - whole.tell():
+            self._ahead = self._more()
+            self._at = whole.write(self._ahead[:left])
+        return whole.getvalue()
 
     def _fetch(self) -> None:
         """Read at least one further byte."""
-        rest = self._ahead[self._at :]
-        self._ahead, self._at = bytes(self._with_more(rest, len(rest) + 1)), 0
+        self._ahead, self._at = self._ahead[self._at :] + self._more(), 0
 
-    def _with_more(self, data: bytes, size: int) -> bytearray:
-        """Return these bytes and the next ones, so many or more; a channel may pass on a few at a time."""
-        whole = bytearray(data)
-        while len(whole) < size:
-            part = self._read(READ_BYTES)
-            if not part:
-                raise EOFError("the stream has ended")
-            whole += part
-        return whole
+    def _more(self) -> bytes:
+        part = self._read(READ_BYTES)
+        if not part:
+            raise EOFError("the stream has ended")
+        return part

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import mmap
+from collections.abc import Callable
 from typing import Any
 
 BYTES = "\0bytes"  # key of a binary value: its offset behind the JSON, and its length
@@ -41,34 +42,39 @@ def pack_message(message: Any) -> tuple[bytes, list[Any], int]:
     return text.encode(), parts, end
 
 
-def unpack_message(content: Any, behind: int) -> Any:
-    """Return the message in a frame; its binary values begin at ``behind``. Any content is safe.
+def unpack_message(text: bytes, binary: int, read: Callable[[int], bytes]) -> Any:
+    """Return the message of a JSON text. Any content is safe.
+
+    Args:
+        text: The JSON.
+        binary: Bytes of the binary values that follow it.
+        read: Returns so many of these bytes; so each value is held once, however large it is.
 
     Raises:
         ValueError: It is not a message.
     """
-    unread = behind
+    end = 0
 
     def resolve(found: dict[str, Any]) -> Any:
-        nonlocal unread
+        nonlocal end
         # A model may use any name: this key may have another value, or other keys beside it.
         if len(found) != 1 or type(found.get(BYTES)) is not list:
             return found
         at, nbytes = found[BYTES]
-        first, unread = unread, unread + nbytes
+        start, end = end, end + nbytes
         # In order and each once: otherwise a short message could take any amount of memory.
-        if behind + at != first or not first <= unread <= len(content):
+        if at != start or not start <= end <= binary:
             raise ValueError("no message: it lacks binary values that its JSON lists")
-        return content[first:unread]
+        return read(nbytes)
 
     try:
-        text = content[:behind].decode()
+        decoded = text.decode()
         # Most messages have no binary values; without the hook no Python code runs for each dict.
-        if _BYTES_IN_JSON in text:
-            message = json.loads(text, object_hook=resolve, parse_constant=_refuse)
+        if _BYTES_IN_JSON in decoded:
+            message = json.loads(decoded, object_hook=resolve, parse_constant=_refuse)
         else:
-            message = _PLAIN.decode(text)
-        if "\\ud" in text.lower():
+            message = _PLAIN.decode(decoded)
+        if "\\ud" in decoded.lower():
             # It may contain half a surrogate pair, which cannot be encoded later.
             json.dumps(message, default=repr, ensure_ascii=False).encode()
     except (TypeError, RecursionError) as error:

@@ -5,6 +5,8 @@ precision causes in this very model. Any correct computation at that precision s
 multiple of the spread; a fault shows a far larger one. ``harness.core.noise`` compares the two.
 """
 
+import functools
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -20,8 +22,8 @@ from harness.core.rounding_loss import lost_of
 from harness.core.tolerance import UNIT_ROUNDOFF
 from harness.core.value import Array, Floats, NamedValues, Tensor, leaves_of
 
-NoiseSamples = list[tuple[float, Array]]
-"""Amplitude and result of each draw."""
+NoiseSamples = list[tuple[float, Tensor]]
+"""Amplitude and result of each draw. They are widened one at a time, because outputs may be large."""
 
 _SHOWN = 1 / 4
 """Share of the draws that must move an element before they show its noise.
@@ -166,10 +168,8 @@ def _of_data_set(
         ]
         if not _keeps_shape(amplitudes, [amplitude for amplitude, _ in alike]):
             continue
-        silent = widen(quiet[name].array, quiet[name].dtype)
-        noisy = _measurable(
-            silent, [(amplitude, widen(one.array, one.dtype)) for amplitude, one in alike if amplitude]
-        )
+        silent = _wide(quiet[name])
+        noisy = _measurable(silent, [(amplitude, one) for amplitude, one in alike if amplitude])
         if noisy is not None:
             spread = _of_leaf(right, silent, noisy)
             if _is_same(right, quiet[name], spread):
@@ -200,7 +200,7 @@ def _measurable(quiet: Array, noisy: NoiseSamples) -> NoiseSamples | None:
     draw shows anything.
     """
     finite = np.isfinite(quiet)
-    kept = sum(np.count_nonzero(np.isfinite(one) & finite) for _, one in noisy)
+    kept = sum(np.count_nonzero(np.isfinite(_wide(one)) & finite) for _, one in noisy)
     if kept < _ENOUGH * len(noisy) * np.count_nonzero(finite):
         return None
     probes = [one for one in noisy if one[0] == 1]
@@ -216,7 +216,7 @@ def _measurable(quiet: Array, noisy: NoiseSamples) -> NoiseSamples | None:
 def _is_within(part: float, quiet: Array, noisy: NoiseSamples) -> bool:
     """Return whether no draw moves an output by more than a given fraction of its size."""
     size = _root_mean_square(np.abs(np.where(np.isfinite(quiet), quiet, 0.0)))
-    moved = [_root_mean_square(_deviation(one.reshape(-1), quiet.reshape(-1))) for _, one in noisy]
+    moved = [_root_mean_square(_deviation(_wide(one), quiet)) for _, one in noisy]
     return max(moved) <= part * size or not any(moved)
 
 
@@ -228,10 +228,10 @@ def _is_same(golden: Tensor, quiet: Tensor, spread: Floats) -> bool:
 
 @np.errstate(all="ignore")
 def _of_leaf(golden: Tensor, quiet: Array, noisy: NoiseSamples) -> Floats:
-    right = widen(golden.array, golden.dtype).reshape(-1)
+    right = _wide(golden).reshape(-1)
     moved: dict[float, list[Floats]] = {}
     for amplitude, one in noisy:
-        moved.setdefault(amplitude, []).append(_deviation(one.reshape(-1), quiet.reshape(-1)))
+        moved.setdefault(amplitude, []).append(_deviation(_wide(one), quiet))
     size = np.abs(np.nan_to_num(right, posinf=0.0, neginf=0.0))
     least = np.maximum(_RESOLUTION * _UNITS[golden.dtype] * size, _SMALLEST[golden.dtype])
     if not moved or not right.size:  # every operator is exact
@@ -244,7 +244,7 @@ def _of_smooth(size: Floats, moved: Mapping[float, list[Floats]]) -> Floats:
     """Return the spread from draws at one amplitude; whatever moves does so in proportion to the noise."""
     ((level, each),) = moved.items()
     spread = _level_spread(level, each)
-    shown = np.count_nonzero(each, axis=0) > _SHOWN * len(each)
+    shown = sum(one != 0 for one in each) > _SHOWN * len(each)
     if shown.all() or not shown.any():
         return spread
     missed = _MISSED * usual(size, spread, shown, _LOW)
@@ -264,27 +264,35 @@ def _of_jumping(size: Floats, moved: Mapping[float, list[Floats]]) -> Floats:
     jumped = plain > _UNLIKE * middle
     foretold = np.maximum(plain, middle / 2)
     for level, each in moved.items():
-        jumped |= np.max(each, axis=0) > _JUMP * level * foretold
-    largest = np.max([np.max(each, axis=0) for each in moved.values()], axis=0)
+        jumped |= functools.reduce(np.maximum, each) > _JUMP * level * foretold
+    largest = functools.reduce(np.maximum, itertools.chain.from_iterable(moved.values()))
     calm = np.maximum(spread, _MISSED * usual(size, spread, ~jumped, _LOW))
     return np.where(jumped, np.maximum(spread, _AGAIN * largest), calm)
 
 
 def _level_spread(level: float, each: list[Floats]) -> Floats:
-    found: Floats = np.sqrt(np.mean(np.square(each), axis=0)) / level
-    return found
+    # One after the other: stacked, the draws of a large output would take their memory again, and their
+    # squares once more.
+    total: Floats = np.zeros_like(each[0])
+    for one in each:
+        total += np.square(one)
+    return np.sqrt(total / len(each)) / level
 
 
 def _shaped(numbers: Array, golden: Tensor) -> Floats:
     return numbers.astype(np.float64).reshape(golden.array.shape)
 
 
+def _wide(tensor: Tensor) -> Array:
+    return widen(tensor.array, tensor.dtype)
+
+
 def _deviation(noisy: Array, quiet: Array) -> Floats:
-    """Return how far noise moved each element.
+    """Return how far noise moved each element, flat.
 
     0 where it produced NaN or infinity, which excuse no number.
     """
-    moved: Floats = np.abs(noisy - quiet)
+    moved: Floats = np.abs(noisy - quiet).reshape(-1)
     moved[~np.isfinite(moved)] = 0.0
     return np.minimum(moved, 2.0**500)
 

@@ -1,5 +1,6 @@
 """Messages as bytes: what arrives, and what is none."""
 
+import io
 import mmap
 from typing import Any
 
@@ -27,7 +28,13 @@ def sent(message: Any) -> Any:
     text, parts, nbytes = pack_message(message)
     content = b"".join((text, *parts))
     assert len(content) == len(text) + nbytes
-    return unpack_message(content, len(text))
+    return unpacked(content, len(text))
+
+
+def unpacked(content: bytes, behind: int) -> Any:
+    """The message in a content whose binary values begin there."""
+    text, binary = content[:behind], content[behind:]
+    return unpack_message(text, len(binary), io.BytesIO(binary).read)
 
 
 @given(VALUES)
@@ -41,7 +48,7 @@ def test_what_is_cut_off_is_none(value: Any, data: st.DataObject) -> None:
     content = b"".join((text, *parts))
     cut = content[: data.draw(st.integers(0, len(content) - 1))]
     with pytest.raises(ValueError):  # noqa: PT011 - whatever json says of it
-        unpack_message(cut, min(len(text), len(cut)))
+        unpacked(cut, min(len(text), len(cut)))
 
 
 def test_a_message_is_a_tuple_and_what_is_in_it_lists() -> None:
@@ -91,17 +98,17 @@ def test_what_no_message_is_made_of_is_refused(odd: Any) -> None:
 )
 def test_what_cannot_be_read_is_no_message(text: bytes) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - whatever json says of it
-        unpack_message(text, len(text))
+        unpacked(text, len(text))
 
 
 def test_two_halves_of_a_character_are_one() -> None:
     text = b'["\\ud83d\\ude00", "\\\\ud800"]'
-    assert unpack_message(text, len(text)) == ("\U0001f600", "\\ud800")
+    assert unpacked(text, len(text)) == ("\U0001f600", "\\ud800")
 
 
 @given(st.binary(max_size=64), st.integers(0, 64))
 def test_no_bytes_are_too_strange(content: bytes, behind: int) -> None:
     try:
-        unpack_message(content, behind)
+        unpacked(content, behind)
     except ValueError:
         return
