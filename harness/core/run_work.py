@@ -30,7 +30,7 @@ five runs escapes 10 runs with a probability of ``0.8 ** 10 = 0.11``, 4 runs wit
 NOT_CHECKED = "not checked: "
 """Beginning of the text about checks that were left out."""
 
-SECOND_RUN, OTHER_INPUTS = "second run", "other inputs"
+SECOND_RUN, OTHER_INPUTS, OTHER_BRANCH = "second run", "other inputs", "other branch"
 """Names of checks that may be left out, as records have them."""
 
 

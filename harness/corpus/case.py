@@ -53,7 +53,7 @@ __all__ = ["Case", "DataSet", "at_attempt", "at_draw", "load_case"]
 SEED = 0
 """The default seed of generated inputs."""
 
-_FORMAT = 12
+_FORMAT = 13
 """Increase it when other facts of a case are kept."""
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harness.corpus.branch_inputs import branch_inputs
 from harness.corpus.element_types import ELEMENT_TYPES, is_floating
 from harness.corpus.heads import Heads, heads_of
 from harness.corpus.nodes import domain_of, named_opsets, tensors_in
@@ -43,6 +44,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
         partials: Nodes whose result ONNX leaves undefined for some values.
         operators: Operator -> versions of its schema; see ``harness.corpus.used_operators``.
         heads: Output of a network -> the operator that computes it; empty for any other model.
+        branch_inputs: Inputs that choose which branch of an ``If`` runs.
     """
 
     ir_version: int
@@ -55,6 +57,7 @@ class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     partials: tuple[Partial, ...] = ()
     operators: OperatorVersions = {}
     heads: Heads = {}
+    branch_inputs: tuple[str, ...] = ()
 
 
 def model_facts(model: "onnx.ModelProto") -> ModelFacts:
@@ -74,6 +77,7 @@ def model_facts(model: "onnx.ModelProto") -> ModelFacts:
         partials=partials_of(model),
         operators=used_operators(model),
         heads=heads_of(model),
+        branch_inputs=branch_inputs(model.graph),
     )
 
 

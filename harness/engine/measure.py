@@ -4,7 +4,7 @@
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -19,9 +19,9 @@ from harness.core.output_kind import OutputKind
 from harness.core.output_metrics import OutputMetrics
 from harness.core.precise import judge_precision
 from harness.core.reference_answer import ReferenceCheck
-from harness.core.run_work import OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
+from harness.core.run_work import OTHER_BRANCH, OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
 from harness.core.spread import Spread
-from harness.core.value import NamedValues, leaves_of
+from harness.core.value import NamedValues, Tensor, leaves_of
 from harness.core.value_digest import short_digest
 from harness.core.verdict import Phase
 from harness.core.weak_golden import why_weak
@@ -66,7 +66,7 @@ def measure(outcome: Outcome, case: Case, evidence: Evidence, rule: CellRule, pr
         undefined=wholly_undefined(evidence, rule),
         own_cpu=None if evidence.own_cpu is None else own_cpu_of(evidence.own_cpu, evidence.broken),
         answered=evidence.answered,
-        unchecked=_unchecked(outcome, evidence, rule) if isinstance(outcome, Ran) else (),
+        unchecked=_unchecked(outcome, case, evidence, rule) if isinstance(outcome, Ran) else (),
     )
 
 
@@ -331,10 +331,10 @@ def _repeats(outcome: Ran, rule: CellRule, *, draws_numbers: bool) -> Repeats | 
     return msgspec.structs.replace(outcome.repeats, bit_equal=bit_equal)
 
 
-def _unchecked(outcome: Ran, evidence: Evidence, rule: CellRule) -> tuple[Unchecked, ...]:
+def _unchecked(outcome: Ran, case: Case, evidence: Evidence, rule: CellRule) -> tuple[Unchecked, ...]:
     """Return the checks that were not made, by the harness's or the agent's decision."""
     further, golden = rule.further, evidence.golden
-    found = [*further.unchecked, *short_of(further.scenario, outcome.scenario)]
+    found = [*further.unchecked, *short_of(further.scenario, outcome.scenario), *_other_branches(case)]
     wanted = further.repeat
     if wanted is not None and (wanted.runs > 1 or wanted.sessions > 1) and outcome.repeats is None:
         found.append(Unchecked(check=SECOND_RUN, because="the agent does not tell of repeated runs"))
@@ -343,6 +343,16 @@ def _unchecked(outcome: Ran, evidence: Evidence, rule: CellRule) -> tuple[Unchec
         why = "there are no outputs for them: the run with them failed, or the agent makes none"
         found.append(Unchecked(check=OTHER_INPUTS, because=why))
     return tuple(found)
+
+
+def _other_branches(case: Case) -> Iterator[Unchecked]:
+    """Yield the branches that no data set takes, as far as inputs alone choose them."""
+    for flag in case.facts.branch_inputs:
+        values = [value for one in case.data_sets for name, value in one.inputs if name == flag]
+        chosen = {bool(one.array.any()) for one in values if isinstance(one, Tensor)}
+        if len(chosen) == 1:
+            because = one_line(f"{flag} is {str(chosen.pop()).lower()} in every data set")
+            yield Unchecked(check=OTHER_BRANCH, because=because)
 
 
 def placement_of(outcome: Ran, case: Case) -> Placement:
