@@ -21,9 +21,9 @@ import onnx
 from processes import verdict
 
 from harness.cli.targets import ProviderRequest, Tested
-from harness.core.record import Record
-from harness.core.scenario import PLAIN
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.scenario import PLAIN
+from harness.core.records.verdict import Family
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.engine.prepare import open_suites

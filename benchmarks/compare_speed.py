@@ -39,7 +39,7 @@ from harness.annex.speed.looks import (
     first_look,
     look,
 )
-from harness.core.latency import Latency
+from harness.core.timing.latency import Latency
 from harness.engine.prepare import RunnablePlan
 from tests.crooked_ep.build import build
 

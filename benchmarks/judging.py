@@ -17,8 +17,8 @@ from pathlib import Path
 import msgspec
 from processes import FOUR, progress, timed, verdict
 
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
-from harness.core.record import Record
+from harness.core.records.record import Record
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.engine.prepare import open_suites

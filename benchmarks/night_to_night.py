@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from processes import verdict
 
-from harness.core.latency import Latency, latency_of
+from harness.core.timing.latency import Latency, latency_of
 from harness.report.latency_change import latency_changes
 
 CELLS = 200

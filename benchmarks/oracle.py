@@ -36,8 +36,8 @@ from processes import (
 )
 
 from harness.cli.matrix_text import toml
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.corpus.suites import open_suite
 from harness.report.read import read_run
 from harness.runtimes.native_agent import build_agent

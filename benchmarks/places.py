@@ -32,7 +32,7 @@ from fake import FAKE, MODEL
 from processes import heading, row, verdict
 from scale import cost
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, PlaceChanged
 from harness.engine.prepare import prepare

@@ -33,7 +33,7 @@ import onnx
 import onnx.parser
 from fake import FAKE, MODEL
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, PlaceChanged
 from harness.engine.prepare import prepare

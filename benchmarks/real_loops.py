@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.precision import AS_IS
-from harness.core.verdict import Verdict
+from harness.core.records.precision import AS_IS
+from harness.core.records.verdict import Verdict
 from harness.corpus.case import Case, load_case
 from harness.corpus.converted_models import precision_case
 from harness.corpus.suites import open_model

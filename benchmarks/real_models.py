@@ -23,7 +23,7 @@ import onnx.numpy_helper
 
 from harness.annex.made.zoo.graph_builder import GraphBuilder
 from harness.annex.made.zoo.roster import ARCHITECTURES
-from harness.core.value import Array, Tensor
+from harness.core.values.value import Array, Tensor
 from harness.corpus.case import load_case
 from harness.corpus.suites import open_model
 from harness.corpus.value_file import write_model_folder

@@ -18,7 +18,7 @@ import onnx.parser
 from fake import FAKE, MODEL
 from processes import verdict
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.engine.prepare import prepare

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from processes import verdict
 
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.engine.prepare import open_suites

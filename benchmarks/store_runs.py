@@ -10,11 +10,11 @@ import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.facts import Placement
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, Record, encode_record
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.cell import AXIS_DEFAULTS, Cell
+from harness.core.records.facts import Placement
+from harness.core.records.record import SCHEMA, Record, encode_record
+from harness.core.records.verdict import Family, Verdict
 
 TARGETS = 10
 FIRST = datetime(2024, 1, 1, 2, tzinfo=UTC)

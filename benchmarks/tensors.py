@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from processes import heading, progress, row, verdict
 
 from harness.agent.wire import output_to_wire
-from harness.core.value import Tensor, tensor
+from harness.core.values.value import Tensor, tensor
 from harness.corpus.case import Case, DataSet, load_case
 from harness.corpus.suite import open_folder
 from harness.engine.configuration import cpu_configuration

@@ -20,7 +20,7 @@ from harness.annex.trace.what_to_trace import model_to_trace
 from harness.annex.triage.lab import Lab, Trial
 from harness.annex.triage.net import load
 from harness.annex.triage.subject import Subject
-from harness.core.output_metrics import OutputMetrics
+from harness.core.comparison.output_metrics import OutputMetrics
 from harness.plan.target import Target
 from tests.crooked_ep.build import build
 

@@ -10,9 +10,9 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
-from harness.core.record import Record
-from harness.core.tolerance import default_tolerance
-from harness.core.weak_golden import why_weak
+from harness.core.comparison.tolerance import default_tolerance
+from harness.core.comparison.weak_golden import why_weak
+from harness.core.records.record import Record
 from harness.corpus.case import load_case
 from harness.corpus.suite import Suite
 from harness.engine.engine import Engine

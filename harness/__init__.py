@@ -6,9 +6,9 @@ first used, so that ``import harness`` costs nothing. Modules below this package
 
 TYPE_CHECKING = False  # as in ``typing``, which an application that is recorded need not import
 if TYPE_CHECKING:
-    from harness.core.errors import HarnessError, UsageError
-    from harness.core.record import Record
-    from harness.core.verdict import Family, Verdict
+    from harness.core.records.record import Record
+    from harness.core.records.verdict import Family, Verdict
+    from harness.core.text.errors import HarnessError, UsageError
     from harness.engine.prepare import RunnablePlan, make_plan
     from harness.judge.judge_run import JudgedRun, judge_run
     from harness.plan.matrix import Matrix, read_matrix
@@ -44,9 +44,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "core.errors": ("HarnessError", "UsageError"),
-    "core.record": ("Record",),
-    "core.verdict": ("Family", "Verdict"),
+    "core.text.errors": ("HarnessError", "UsageError"),
+    "core.records.record": ("Record",),
+    "core.records.verdict": ("Family", "Verdict"),
     "engine.prepare": ("RunnablePlan", "make_plan"),
     "judge.judge_run": ("JudgedRun", "judge_run"),
     "plan.matrix": ("Matrix", "read_matrix"),

@@ -3,7 +3,7 @@
 import sys
 
 _INTERRUPTED = 130
-"""``harness.core.errors.EXIT_INTERRUPTED``, which is not imported yet."""
+"""``harness.core.text.errors.EXIT_INTERRUPTED``, which is not imported yet."""
 
 
 def main() -> int:

@@ -12,7 +12,7 @@ import importlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from harness.core.errors import HarnessError, UsageError, one_line
+from harness.core.text.errors import HarnessError, UsageError, one_line
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.record import ModelContent, Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import ModelContent, Record
+from harness.core.records.verdict import Family, Verdict
 from tests.kit import latency, record, write_run
 from tests.triages import fault, write_triage
 

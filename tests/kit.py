@@ -24,17 +24,17 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.cell_end import CellEnd, How
-from harness.core.decide import decide
-from harness.core.facts import Facts, Placement
-from harness.core.latency import Latency, latency_of
-from harness.core.output_metrics import OutputMetrics
-from harness.core.policy import Policy
-from harness.core.record import SCHEMA, Decision, Record, decode_record, encode_record
-from harness.core.run_info import RunInfo
-from harness.core.value import NamedValues, Tensor, tensor
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.records.cell import AXIS_DEFAULTS, Cell
+from harness.core.records.cell_end import CellEnd, How
+from harness.core.records.facts import Facts, Placement
+from harness.core.records.record import SCHEMA, Decision, Record, decode_record, encode_record
+from harness.core.records.run_info import RunInfo
+from harness.core.records.verdict import Family, Phase, Verdict
+from harness.core.timing.latency import Latency, latency_of
+from harness.core.values.value import NamedValues, Tensor, tensor
+from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case
 from harness.corpus.model_facts import ModelFacts
 from harness.engine.engine import Engine

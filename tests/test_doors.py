@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.corpus.suites import open_model, open_suite, suite_lines
 from harness.doors import SUITES, behind, load_registered
 

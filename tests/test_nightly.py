@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from harness.core.scenario import GENERATE, PACKAGE_SCENARIO, SCENARIOS
+from harness.core.records.scenario import GENERATE, PACKAGE_SCENARIO, SCENARIOS
 from harness.data_files import data_root
 from harness.engine.prepare import prepare
 from harness.plan.plan import Plan

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.fault import (
+from harness.core.records.fault import (
     Condition,
     Fault,
     GraphNode,
@@ -15,7 +15,7 @@ from harness.core.fault import (
     Signature,
     encode_fault,
 )
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 
 
 def fault(identity: str = "F0000000001", *cells: str, **fields: object) -> Fault:

@@ -8,7 +8,7 @@ import onnxruntime
 
 from benchmarks.detection.net import Array
 from harness.agent.wire import output_to_wire
-from harness.core.value import NamedValues, Tensor, from_wire
+from harness.core.values.value import NamedValues, Tensor, from_wire
 from harness.golden.provenance import SESSION
 
 ort: Any = onnxruntime

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from benchmarks.detection.net import Array
-from harness.core.metrics import special_codes
-from harness.core.value import STRING, NamedValues, Tensor, leaves
+from harness.core.comparison.metrics import special_codes
+from harness.core.values.value import STRING, NamedValues, Tensor, leaves
 
 ROUNDOFF = {"float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 """Half the distance of 1 and the next number."""

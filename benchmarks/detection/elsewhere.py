@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 
 from benchmarks.detection.subjects import Subject
-from harness.core.value import NamedValues, tensor
+from harness.core.values.value import NamedValues, tensor
 from harness.golden.provenance import SESSION
 from harness.plan.target import Runtime
 from harness.runtimes.environments import build

@@ -21,9 +21,9 @@ from benchmarks.detection.policies import LIMITS, POLICIES, SWEEP, Pair, Spread
 from benchmarks.detection.reduced import reduce_precision
 from benchmarks.detection.rows import Measured, Row
 from benchmarks.detection.subjects import Subject
-from harness.core.noise import noise_of
-from harness.core.spread import spread_of
-from harness.core.value import NamedValues, Tensor, tensor
+from harness.core.noise.noise import noise_of
+from harness.core.noise.spread import spread_of
+from harness.core.values.value import NamedValues, Tensor, tensor
 from harness.corpus.case import Case
 from harness.corpus.noisy import amplitudes_of, noisy_case
 from harness.corpus.scenario_case import Inapplicable

@@ -8,12 +8,12 @@ import numpy as np
 
 from benchmarks.detection.effect import flat
 from benchmarks.detection.net import Array
-from harness.core.compare import compare_all
-from harness.core.noise import NoiseRule
-from harness.core.noise_limits import DEFAULT_LIMITS, NoiseLimits
-from harness.core.policy import Policy as CellPolicy
-from harness.core.tolerance import DEFAULTS, default_tolerance
-from harness.core.value import STRING, Floats, NamedValues, Tensor
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS, NoiseLimits
+from harness.core.comparison.policy import Policy as CellPolicy
+from harness.core.comparison.tolerance import DEFAULTS, default_tolerance
+from harness.core.noise.noise import NoiseRule
+from harness.core.values.value import STRING, Floats, NamedValues, Tensor
+from harness.core.verdicts.compare import compare_all
 
 Spread = Mapping[str, Floats]
 """Leaf of an output -> its noise."""
@@ -29,7 +29,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         golden: The right answer.
         result: What a provider made of the model.
-        precision: What the provider computes in: a key of ``harness.core.tolerance.DEFAULTS``.
+        precision: What the provider computes in: a key of ``harness.core.comparison.tolerance.DEFAULTS``.
         spread: The model's noise at that precision; None where it has none.
     """
 

@@ -15,7 +15,7 @@ from harness.annex.made.zoo.graph_builder import BATCH_DIM, FLOAT, GraphBuilder
 from harness.annex.made.zoo.inputs import activations, images
 from harness.annex.made.zoo.layers import batch_norm, conv, gelu, layer_norm, linear, self_attention
 from harness.annex.made.zoo.roster import zoo_models
-from harness.core.value import Tensor, tensor
+from harness.core.values.value import Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.protos import tensor_proto
 from harness.corpus.suite import open_file

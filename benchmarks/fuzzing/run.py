@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
 from harness.corpus.suites import open_suite
 from harness.golden.provenance import SESSION
 

@@ -10,7 +10,7 @@ import msgspec
 
 from benchmarks.generation.faults import AFTER, FAULTS, Fault
 from benchmarks.generation.run import HEALTHY, SITES
-from harness.core.cell import parse_cell_id
+from harness.core.records.cell import parse_cell_id
 
 FAILED = "failed"
 """The family of the verdicts that find a fault."""

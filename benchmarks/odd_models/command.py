@@ -12,7 +12,7 @@ import onnx
 
 from benchmarks.odd_models.making import models
 from benchmarks.processes import verdict
-from harness.core.verdict import Family
+from harness.core.records.verdict import Family
 from harness.report.read import read_run
 
 MATRIX = """schema = 1

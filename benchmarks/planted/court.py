@@ -16,10 +16,10 @@ from harness.agent.job_run import JobRun
 from harness.agent.safe_text import clean
 from harness.agent.session_target import CPU, SessionTarget
 from harness.agent.target_errors import UnsupportedError
-from harness.core.cell import Cell
-from harness.core.facts import Placement
-from harness.core.record import Record
-from harness.core.verdict import Phase
+from harness.core.records.cell import Cell
+from harness.core.records.facts import Placement
+from harness.core.records.record import Record
+from harness.core.records.verdict import Phase
 from harness.corpus.case import Case
 from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline

@@ -11,8 +11,8 @@ from typing import Any
 
 from benchmarks.planted.models import models
 from benchmarks.planted.rows import Provider, Row
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.engine.prepare import open_suites

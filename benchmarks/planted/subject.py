@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.planted.arithmetic import DTYPES, Array, Drawn, Rounded
 from benchmarks.planted.court import Court
 from benchmarks.planted.models.model import Model
-from harness.core.value import NamedValues, Sequence, Tensor, Value, tensor
+from harness.core.values.value import NamedValues, Sequence, Tensor, Value, tensor
 from harness.engine.outcome import Ran
 
 DRAWS = 10

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from harness.annex.conformance.freeze import CaseCandidate
 from harness.annex.conformance.profiles.profile import CORE
-from harness.core.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN, SCENARIOS
+from harness.core.records.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN, SCENARIOS
 from harness.corpus.case import load_case
 from harness.corpus.scenario_case import Inapplicable, scenario_case
 from harness.corpus.suites import open_suite

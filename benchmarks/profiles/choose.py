@@ -10,7 +10,7 @@ import msgspec
 from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.plans import PLANS, SCENARIOS, Plan, feature_of, in_scope
 from harness.annex.conformance.freeze import CaseCandidate
-from harness.core.scenario import SCENARIOS as HOW
+from harness.core.records.scenario import SCENARIOS as HOW
 
 BUDGET_BYTES = 985_000
 """Of the plain cases."""

@@ -29,7 +29,7 @@ from benchmarks.profiles.plans import BY_FAULT, PLANS
 from benchmarks.profiles.quick import write_quick
 from benchmarks.profiles.records import Key, admitted, plain, read_records
 from harness.annex.conformance.profiles.profile import profiles_folder
-from harness.core.scenario import PLAIN
+from harness.core.records.scenario import PLAIN
 
 PAGE = Path("docs/reference/profiles.md")
 FINDINGS = "findings.jsonl"

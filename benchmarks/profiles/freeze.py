@@ -23,9 +23,9 @@ from harness.annex.conformance.profiles.profile import (
 )
 from harness.annex.conformance.profiles.profile_archive import write_archive
 from harness.annex.made.fuzz_suite import GENERATOR
-from harness.core.noise_limits import DEFAULT_LIMITS
-from harness.core.policy import DEFAULT_STEPS
-from harness.core.tolerance import DEFAULTS
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS
+from harness.core.comparison.policy import DEFAULT_STEPS
+from harness.core.comparison.tolerance import DEFAULTS
 
 SELECTION = Path(__file__).with_name("selection.json")
 REFUSED = Path(__file__).with_name("refused.json")

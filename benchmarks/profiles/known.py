@@ -21,7 +21,7 @@ from benchmarks.profiles.records import (
     scenarios_run,
     seconds_of,
 )
-from harness.core.scenario import PLAIN
+from harness.core.records.scenario import PLAIN
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):

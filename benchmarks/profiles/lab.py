@@ -16,12 +16,12 @@ from benchmarks.fuzzing.faults import FAULTS as RARE
 from benchmarks.fuzzing.faults.fault import Array, Site
 from benchmarks.profiles.session import CpuSession, RefusedError
 from benchmarks.profiles.simple import simple_faults
-from harness.core.compare import compare_all
-from harness.core.noise import NoiseRule
-from harness.core.policy import Policy
-from harness.core.spread import spread_of
-from harness.core.tolerance import computing_precision
-from harness.core.value import NamedValues, Tensor
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import computing_precision
+from harness.core.noise.noise import NoiseRule
+from harness.core.noise.spread import spread_of
+from harness.core.values.value import NamedValues, Tensor
+from harness.core.verdicts.compare import compare_all
 from harness.corpus.case import Case
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.noisy import amplitudes_of, noisy_case

@@ -9,8 +9,8 @@ import onnx
 from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.lab import Lab, operator_of
 from benchmarks.profiles.session import RefusedError
-from harness.core.errors import HarnessError, one_line
-from harness.core.value import NamedValues, Tensor, Value
+from harness.core.text.errors import HarnessError, one_line
+from harness.core.values.value import NamedValues, Tensor, Value
 from harness.corpus.case import Case, load_case
 from harness.corpus.open_sizes import open_dimensions
 from harness.corpus.suites import open_suite

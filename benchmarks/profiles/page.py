@@ -20,7 +20,7 @@ from benchmarks.profiles.page_parts import details, planted, reached, real, sect
 from benchmarks.profiles.plans import BY_FAULT, PLANS
 from harness.annex.conformance.freeze import CaseCandidate
 from harness.annex.conformance.profiles.profile import load_profile, profiles_folder
-from harness.core.scenario import PLAIN
+from harness.core.records.scenario import PLAIN
 
 Selection = Mapping[str, Sequence[CaseCandidate]]
 

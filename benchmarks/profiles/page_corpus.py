@@ -8,7 +8,7 @@ from benchmarks.profiles.known import Known
 from benchmarks.profiles.page_parts import planted, reached, real, share
 from benchmarks.profiles.plans import BY_FAULT, MOST_FEATURES
 from harness.annex.conformance.freeze import CaseCandidate
-from harness.core.scenario import PLAIN
+from harness.core.records.scenario import PLAIN
 
 NAMED = 40
 """Names in a list at most."""

@@ -8,7 +8,7 @@ from benchmarks.profiles.finding import Finding
 from benchmarks.profiles.plans import PLANS, meaning_of, order_of
 from harness.annex.conformance.freeze import CaseCandidate
 from harness.annex.conformance.profiles.profile import CORE, Profile, profiles_folder
-from harness.core.scenario import PLAIN
+from harness.core.records.scenario import PLAIN
 
 ZOO = "zoo"
 """The suite of whole networks."""

@@ -6,7 +6,7 @@ import msgspec
 
 from benchmarks.profiles.finding import Finding
 from harness.annex.conformance.profiles.profile import JOINT
-from harness.core.scenario import SCENARIOS as HOW
+from harness.core.records.scenario import SCENARIOS as HOW
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):

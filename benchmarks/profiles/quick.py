@@ -19,7 +19,7 @@ from harness.annex.conformance.profiles.profile import (
     load_profile,
 )
 from harness.annex.conformance.profiles.profile_archive import read_profile_archive
-from harness.core.scenario import PLAIN
+from harness.core.records.scenario import PLAIN
 
 QUICK = "quick@1"
 SOURCES = ("cnn@1", "transformer@1", "qdq@1", "llm-ops@1", "core-opset21@1")

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from harness.annex.made.fuzz_suite import fuzz_suite_name, parse_fuzz
-from harness.core.record import Record
-from harness.core.scenario import PLAIN
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.scenario import PLAIN
+from harness.core.records.verdict import Family, Verdict
 
 CPU = "CPUExecutionProvider"
 

@@ -8,7 +8,7 @@ import onnxruntime
 from harness.agent.session_run import Runner
 from harness.agent.tensor_files import Bulk
 from harness.agent.wire import to_feed
-from harness.core.value import NamedValues, from_wire, to_wire
+from harness.core.values.value import NamedValues, from_wire, to_wire
 from harness.golden.provenance import SESSION
 
 ort: Any = onnxruntime

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from harness.annex.conformance.profiles.profile import Profile
 from harness.annex.conformance.profiles.profile_suite import profile_suite
-from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.scenario import PLAIN
-from harness.core.verdict import Family, Verdict
+from harness.core.records.facts import CPU_PROVIDER as CPU
+from harness.core.records.scenario import PLAIN
+from harness.core.records.verdict import Family, Verdict
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.plan.expand import expand

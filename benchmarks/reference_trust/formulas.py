@@ -12,7 +12,7 @@ from onnx import helper
 from benchmarks.reference_trust.formulas_sizes import grid_sample, resize
 from benchmarks.reference_trust.formulas_windows import average_pool, lp_pool, max_pool
 from benchmarks.reference_trust.subject import Attributes, Formula, Subject
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 
 def formula(one: Subject) -> list[Any] | None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.reference_trust.subject import Attributes
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 FIRST_WITH_COORDINATES = 11
 """The version of Resize that brought ``coordinate_transformation_mode``."""

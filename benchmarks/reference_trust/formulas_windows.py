@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from benchmarks.reference_trust.subject import Attributes, Formula
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 
 def _pooling(reduce: Callable[[Array, int, Attributes], Array]) -> Formula:

@@ -16,11 +16,11 @@ from onnx import helper
 from benchmarks.reference_trust.formulas import formula
 from benchmarks.reference_trust.subject import Subject, model_of
 from harness.agent.evaluate import gaps, in_wire_form
-from harness.core.compare import OutputComparison, compare_all
-from harness.core.errors import one_line
-from harness.core.tolerance import Tolerance, default_tolerance
-from harness.core.value import Sequence, Tensor, Value, from_wire, leaves, tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.tolerance import Tolerance, default_tolerance
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import one_line
+from harness.core.values.value import Sequence, Tensor, Value, from_wire, leaves, tensor
+from harness.core.verdicts.compare import OutputComparison, compare_all
 
 LIMIT_S = 20
 """Longest time that one answer may take."""

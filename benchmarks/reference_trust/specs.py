@@ -11,7 +11,7 @@ from onnx import helper
 
 from benchmarks.reference_trust.restamp import restamped, versions_of
 from benchmarks.reference_trust.subject import Subject
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 MOST = 48
 """Combinations of attributes of one specification."""

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import TypeProto, helper, numpy_helper
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 Attributes = dict[str, Any]
 """Attributes of a node by name."""

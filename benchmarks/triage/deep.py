@@ -20,7 +20,7 @@ from benchmarks.triage.hunt import Hunted, hunt
 from harness.annex.made.zoo.graph_builder import GraphBuilder
 from harness.annex.triage.lab import Lab
 from harness.annex.triage.subject import Subject
-from harness.core.value import tensor
+from harness.core.values.value import tensor
 
 LAYERS, WIDTH = 36, 64
 """Of the zoo's transformer layers, 34 nodes each."""

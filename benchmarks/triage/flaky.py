@@ -12,9 +12,9 @@ from harness.annex.triage.lab import Lab, Trial
 from harness.annex.triage.repetition import repeat_failure
 from harness.annex.triage.signature import signature_of
 from harness.annex.triage.subject import Subject
-from harness.core.fault import Repetition, Signature
-from harness.core.policy import Policy
-from harness.core.verdict import Family
+from harness.core.comparison.policy import Policy
+from harness.core.records.fault import Repetition, Signature
+from harness.core.records.verdict import Family
 
 RATE = 0.3
 

@@ -15,9 +15,9 @@ from harness.annex.triage.signature import signature_of
 from harness.annex.triage.smallest import Smallest, smallest_failing
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.fault import Signature
-from harness.core.policy import Policy
-from harness.core.verdict import Family
+from harness.core.comparison.policy import Policy
+from harness.core.records.fault import Signature
+from harness.core.records.verdict import Family
 
 
 class NumberedCheck(FailureCheck, frozen=True, kw_only=True):

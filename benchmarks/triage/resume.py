@@ -16,7 +16,7 @@ from benchmarks.detection.subjects import subjects
 from benchmarks.triage.ep import Planted
 from benchmarks.triage.run import Run
 from harness.annex.triage.run_triage import WORK, read_faults
-from harness.core.fault import FAULTS_FILE
+from harness.core.records.fault import FAULTS_FILE
 
 MODEL, FAULT, GUILTY = "gpt-4", "stale-second-input", "layer2/mlp/Add"
 

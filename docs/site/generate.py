@@ -18,9 +18,9 @@ from harness.annex.store.reference import reference as views
 from harness.annex.triage.manifest import manifest_schema
 from harness.catalog.catalog import load_catalog
 from harness.catalog.reference import reference as providers
-from harness.core.fault import fault_schema
-from harness.core.policy_study import policies_schema
-from harness.core.trace import trace_schema
+from harness.core.records.fault import fault_schema
+from harness.core.records.policy_study import policies_schema
+from harness.core.records.trace import trace_schema
 from harness.operators.reference import reference as operators
 from harness.plan.baseline_file import baseline_schema
 from harness.plan.file_format import matrix_schema

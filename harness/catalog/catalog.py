@@ -8,7 +8,7 @@ import msgspec
 
 from harness.catalog.checks import provider_contradictions
 from harness.catalog.provider import Provider
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.text.errors import Problem, UsageError, one_line
 from harness.data_files import data_root
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from harness.catalog.option import Option
 from harness.catalog.provider import Provider
-from harness.core.errors import one_line, valid_names
+from harness.core.text.errors import one_line, valid_names
 
 
 class OptionRemark(msgspec.Struct, frozen=True, kw_only=True):

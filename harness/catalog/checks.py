@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from harness.catalog.option import MAY_BE_EMPTY, Option, PrecisionMode
 from harness.catalog.provider import Provider, TriedReleases
-from harness.core.errors import Problem, valid_names
-from harness.core.structure import FilePlace
+from harness.core.files.structure import FilePlace
+from harness.core.text.errors import Problem, valid_names
 
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*(\.?(a|b|rc|dev|post)[0-9]+)?")
 _RELEASES = re.compile(rf"((==|>=|<=|>|<)?{_VERSION.pattern})(, ?(==|>=|<=|>|<){_VERSION.pattern})*")

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from harness.core.errors import one_line, valid_names
+from harness.core.text.errors import one_line, valid_names
 
 NonEmptyText = Annotated[str, msgspec.Meta(min_length=1)]
 Sources = Annotated[tuple[NonEmptyText, ...], msgspec.Meta(min_length=1)]

@@ -13,9 +13,9 @@ from collections.abc import Hashable, Iterator
 import msgspec
 
 from harness.catalog.catalog import find_provider
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
 from harness.operators.book import operators_with
 
 LEAST_ANSWERS = 3

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.cli.output import print_lines
-from harness.core.errors import EXIT_OK
+from harness.core.text.errors import EXIT_OK
 from harness.runtimes.native_agent import build_agent
 
 _NAME = "ep-harness-agent"

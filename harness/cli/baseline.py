@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from harness.cli.output import notify, print_lines
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, UsageError, valid_names
-from harness.core.globs import glob_matcher
-from harness.core.writing import write_aside, writing
+from harness.core.files.writing import write_aside, writing
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, UsageError, valid_names
+from harness.core.text.globs import glob_matcher
 from harness.plan.baseline_file import baseline_text, load_baselines
 from harness.report.baseline_of import baselines_of, file_name, known_lines
 from harness.report.run_comparison import read_side

@@ -25,10 +25,10 @@ from harness.cli.targets import (
     pairs_of,
 )
 from harness.cli.web import WebRuntime
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
-from harness.core.policy_study import POLICIES_FILE, PolicyFile, PolicyStudy
-from harness.core.scenario import GENERATE
-from harness.core.writing import write_aside, writing
+from harness.core.files.writing import write_aside, writing
+from harness.core.records.policy_study import POLICIES_FILE, PolicyFile, PolicyStudy
+from harness.core.records.scenario import GENERATE
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
 from harness.corpus.suite import open_folder
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand

@@ -9,7 +9,7 @@ import importlib
 from collections.abc import Iterator
 
 from harness.cli.command_type import RegisteredCommand
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.doors import COMMANDS, behind, load_registered
 
 OWN_COMMANDS = {

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from harness.cli.init import plugins_from_here
 from harness.cli.output import notify, print_result, wrapped
-from harness.core.errors import EXIT_OK, one_line
-from harness.core.visible_text import WIDTH, visible
+from harness.core.text.errors import EXIT_OK, one_line
+from harness.core.text.visible_text import WIDTH, visible
 from harness.plan.matrix import read_matrix
 from harness.studies.usable_providers import ABSENT, DoctorRow, examine
 

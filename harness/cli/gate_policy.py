@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from harness.core.errors import Problem, UsageError, valid_names
-from harness.core.globs import glob_matcher
-from harness.core.record import Record
-from harness.core.structure import FilePlace, deviations
-from harness.core.verdict import Verdict
+from harness.core.files.structure import FilePlace, deviations
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import Problem, UsageError, valid_names
+from harness.core.text.globs import glob_matcher
 from harness.plan.matrix import read_toml
 from harness.plan.selector import Selector, SelectorIndex, SelectorTable, one_or_more, selector_from
 from harness.plan.tolerance_policy import cell_of

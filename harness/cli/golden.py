@@ -10,7 +10,7 @@ import msgspec
 from harness.cli.golden_text import recorded_lines, verified_lines
 from harness.cli.output import DAY_S, MIB, notify, print_result
 from harness.cli.selection import Selection
-from harness.core.errors import (
+from harness.core.text.errors import (
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
     EXIT_OK,

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
 from harness.cli.output import wrapped
-from harness.core.errors import one_line
-from harness.core.visible_text import WIDTH
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import WIDTH
 from harness.golden.movement import Movement
 from harness.golden.provenance import provenance
 from harness.golden.recording import CrossCheck, RecordingResult

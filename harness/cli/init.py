@@ -6,9 +6,9 @@ from pathlib import Path
 
 from harness.cli.matrix_text import HEAD, HEAD_OF_FOLDERS, matrix_of, target_names, toml
 from harness.cli.output import notify, print_lines
-from harness.core.errors import EXIT_OK, UsageError
-from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.writing import write_new, writing
+from harness.core.files.writing import write_new, writing
+from harness.core.records.facts import CPU_PROVIDER as CPU
+from harness.core.text.errors import EXIT_OK, UsageError
 from harness.corpus.model_folder import find_models, model_folders
 from harness.plan.target import from_here
 from harness.report.figures import plural

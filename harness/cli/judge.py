@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.output import notify, print_lines
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem
-from harness.core.missing import Need
-from harness.core.policy_terms import policy_text
-from harness.core.record import Record
+from harness.core.comparison.policy_terms import policy_text
+from harness.core.records.record import Record
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem
+from harness.core.verdicts.missing import Need
 from harness.judge.judge_run import JudgedRun, check_is_free, judge_run, read_policy
 from harness.report.figures import plural
 from harness.report.read import read_run

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from harness.cli.lasting_output import lasting_output
 from harness.cli.parser import full_parser, run_words
-from harness.core.errors import (
+from harness.core.text.errors import (
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
     EXIT_USAGE,
     HarnessError,
     UncontainedError,
 )
-from harness.core.visible_text import visible
+from harness.core.text.visible_text import visible
 
 
 @lasting_output()
@@ -50,7 +50,7 @@ def _tell(error: BaseException) -> None:
     """Print an exception of our own in two lines; its traceback goes to a file."""
     import tempfile  # with archives, random numbers and more, which a command without an error does not need
 
-    from harness.core.own_error import own_error
+    from harness.core.verdicts.own_error import own_error
 
     found = own_error(error)
     where = ""

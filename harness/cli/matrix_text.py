@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from harness.core.errors import UsageError
-from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.visible_text import visible
-from harness.core.writing import write_new
+from harness.core.files.writing import write_new
+from harness.core.records.facts import CPU_PROVIDER as CPU
+from harness.core.text.errors import UsageError
+from harness.core.text.visible_text import visible
 from harness.studies.usable_providers import ABSENT, DoctorRow
 
 HEAD = """\

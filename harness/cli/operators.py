@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.output import print_result, wrapped
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError, valid_names
-from harness.core.facts import CPU_PROVIDER
-from harness.core.record import Record
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.record import Record
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError, valid_names
 from harness.report.operator_list import (
     EntryOutcome,
     EntryResult,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from harness.cli.output import print_result, wrapped
-from harness.core.errors import EXIT_OK, UsageError, valid_names
+from harness.core.text.errors import EXIT_OK, UsageError, valid_names
 from harness.operators.book import ROWS
 from harness.operators.row import FACTS, BookRow
 from harness.operators.words import FAMILY_OF, facts_in_words

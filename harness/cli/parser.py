@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from harness import __version__
 from harness.cli.command_type import Aim, RegisteredCommand, run_parsed
 from harness.cli.commands import OWN_COMMANDS, foreign_command, foreign_names, own_command, own_commands
-from harness.core.errors import UsageError, one_line
-from harness.core.visible_text import WIDTH, visible
+from harness.core.text.errors import UsageError, one_line
+from harness.core.text.visible_text import WIDTH, visible
 
 _AIMS: dict[Aim, str] = {
     "begin": "To begin:",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from harness.cli.output import wrapped
-from harness.core.policy_study import PolicyStudy
+from harness.core.records.policy_study import PolicyStudy
 
 
 def policy_lines(study: PolicyStudy) -> Iterator[str]:

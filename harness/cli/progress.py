@@ -9,9 +9,9 @@ import rich.progress
 from rich.console import Console
 from rich.markup import escape
 
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
-from harness.core.visible_text import visible
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.visible_text import visible
 from harness.engine.events import PlaceChanged, TargetReady
 from harness.report.report_cell import command_of
 from harness.run.run_summary import no_evidence, remarks, totals_table

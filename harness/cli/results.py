@@ -10,7 +10,7 @@ import msgspec
 
 from harness.cli.gate_policy import GatePolicy, flake_reasons, limits_apart, load_gate_policy
 from harness.cli.output import notify, print_lines, print_result
-from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
+from harness.core.text.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gate_github, gate_lines
 from harness.report.gate import has_answers, judge_changes
 from harness.report.history_file import History

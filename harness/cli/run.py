@@ -11,9 +11,9 @@ from typing import Unpack
 from harness.cli.output import notify
 from harness.cli.progress import Progress, progress
 from harness.cli.selection import Selected, Selection
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError, one_line
-from harness.core.own_error import own_error
-from harness.core.record import Record
+from harness.core.records.record import Record
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError, one_line
+from harness.core.verdicts.own_error import own_error
 from harness.engine.events import Event, Noted, PlaceChanged, TargetReady, Warned
 from harness.plan.matrix import Matrix
 from harness.report.read import RunData, read_run

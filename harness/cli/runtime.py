@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.output import DAY_S, MIB, print_lines, print_result
-from harness.core.errors import EXIT_OK, EXIT_USAGE
+from harness.core.text.errors import EXIT_OK, EXIT_USAGE
 from harness.plan.matrix import read_matrix
 from harness.plan.target import Runtime, is_path
 from harness.runtimes.environments import KeptEnvironment, build, is_built, kept, prune_environments

@@ -8,7 +8,7 @@ from typing import TypedDict
 import msgspec
 
 from harness.cli.output import notify
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.doors import SCHEDULERS, behind, load_registered
 from harness.engine.prepare import RunnablePlan, make_plan
 from harness.plan.auto_shard import COUNTERS, Counter, auto_shard

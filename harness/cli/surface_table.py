@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.cli.output import print_lines, wrapped
-from harness.core.scenario import SCENARIOS
+from harness.core.records.scenario import SCENARIOS
 from harness.report.read import read_run
 from harness.report.surfaces import SurfaceAnswer, surface_rows
 

@@ -12,8 +12,8 @@ from harness.cli.init import examine_here, plugins_from_here
 from harness.cli.matrix_text import matrix_of, short_name, target_lines, toml
 from harness.cli.output import notify
 from harness.cli.web import WebRuntime, provider_named, require, runtime_lines
-from harness.core.errors import Problem, UsageError
-from harness.core.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN, SCENARIOS
+from harness.core.records.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN, SCENARIOS
+from harness.core.text.errors import Problem, UsageError
 from harness.plan.matrix import Matrix, matrix_from, read_matrix
 from harness.plan.target import is_path
 

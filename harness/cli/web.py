@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Literal
 
 from harness.cli.matrix_text import toml
-from harness.core.errors import UsageError, valid_names
+from harness.core.text.errors import UsageError, valid_names
 from harness.runtimes.installer import InstallError
 from harness.runtimes.javascript import BROWSERS, find_browser, find_node
 from harness.runtimes.npm import Npm

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.core.errors import UsageError, one_line
+from harness.core.text.errors import UsageError, one_line
 from harness.corpus.intact import find_damaged, write_digests
 
 ENVIRONMENT = "EP_HARNESS_CACHE"

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.core.model_settings import ModelSettings
-from harness.core.run_work import Work
-from harness.core.value import NamedValues, from_wire, to_wire, value_bytes
+from harness.core.records.model_settings import ModelSettings
+from harness.core.records.run_work import Work
+from harness.core.values.value import NamedValues, from_wire, to_wire, value_bytes
 from harness.corpus.attempts import FIRST, InputAttempt
 from harness.corpus.data_sets import DataSet, ModelSignature, check_names, hash_data_set, read_data_sets
 from harness.corpus.decoder_names import sizes_by_config
@@ -80,7 +80,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         fixed: Symbolic dimension -> the size by which sessions fix it, as the matrix asks.
         frozen: For a case of a profile: how it is judged, and its noise. Its golden is the expected data of
             its data sets.
-        tasks: Output -> task whose answers are compared beside the values; see ``harness.core.agree_key``.
+        tasks: Output -> task whose answers are compared beside the values; see
+            ``harness.core.agreement.agree_key``.
         owner: The owner of its test data, in words.
         vary: The dimensions that the scenario ``dynamic_shapes`` varies, in this order; empty for all.
         sibling: For a variant of a package, what it is held against; None for any other model.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.corpus.cache import cache_root, fill_intact
 from harness.corpus.case import Case, load_case
 from harness.corpus.derived_models import COMPOSED_FOLDER, MODEL_FILE, digest_of

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
-from harness.core.model_settings import InputSettings, Number, SettingValue
-from harness.core.value import STRING
+from harness.core.records.model_settings import InputSettings, Number, SettingValue
+from harness.core.values.value import STRING
 from harness.corpus.attempts import ValueRange
 from harness.corpus.element_types import is_floating, limits_of
 from harness.corpus.open_sizes import AXIS, dimension_size

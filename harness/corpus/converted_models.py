@@ -12,8 +12,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.value import Tensor
+from harness.core.text.errors import one_line
+from harness.core.values.value import Tensor
 from harness.corpus.cache import cache_root, fill_once, remove_entry
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet, hash_data_set

@@ -1,6 +1,6 @@
 """How much the test data of one model may take; checked before anything is unpacked."""
 
-from harness.core.reading import size_text
+from harness.core.files.reading import size_text
 
 MOST_DATA_BYTES = 512 << 20
 """Bytes of memory for all data sets of a model, and for each of their files."""

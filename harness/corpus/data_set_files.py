@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.reading import read_regular
+from harness.core.files.reading import read_regular
 from harness.corpus.data_budget import MOST_DATA_BYTES
 from harness.corpus.data_set_archive import data_archive, read_data_set_archive
 from harness.corpus.model_errors import blame

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import valid_names
-from harness.core.model_settings import ModelSettings
-from harness.core.value import STRING, NamedValues, Tensor, Value, leaves, pack
+from harness.core.records.model_settings import ModelSettings
+from harness.core.text.errors import valid_names
+from harness.core.values.value import STRING, NamedValues, Tensor, Value, leaves, pack
 from harness.corpus.data_budget import DataBudget
 from harness.corpus.data_set_files import DataFile, SavedSet, find_data_sets
 from harness.corpus.model_errors import InputError, ModelError, SettingsError, blame

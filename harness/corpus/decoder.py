@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.cache_pairs import CachePair, cache_pairs, pairs_with_axes
 from harness.corpus.case import Case
 from harness.corpus.decoder_names import DecoderNames, named_by_config

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import Problem, valid_names
+from harness.core.text.errors import Problem, valid_names
 from harness.corpus.genai_config import CONFIG_NAME, LAYER, ConfigError, DecoderPart, GenaiConfig
 from harness.corpus.port import ValueType
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from harness.core.value import Array, NamedValues, Tensor, Value
+from harness.core.values.value import Array, NamedValues, Tensor, Value
 from harness.corpus.decoder import Decoder
 
 

@@ -8,7 +8,7 @@ from os.path import realpath
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import TYPE_CHECKING
 
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.corpus.port import model_text
 
 if TYPE_CHECKING:

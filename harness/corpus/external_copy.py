@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.core.value import STRING, pack
+from harness.core.values.value import STRING, pack
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
 from harness.corpus.derived_models import MODEL_FILE

@@ -1,6 +1,6 @@
 """How many tokens of a text the features of a picture or a sound take."""
 
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.case import Case
 from harness.corpus.model_errors import blame
 from harness.corpus.model_file import load_lean

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from harness.core.policy import Policy
-from harness.core.reading import MOST_FILE, read_regular
-from harness.core.spread import Spread
-from harness.core.value import Floats, leaves
+from harness.core.comparison.policy import Policy
+from harness.core.files.reading import MOST_FILE, read_regular
+from harness.core.noise.spread import Spread
+from harness.core.values.value import Floats, leaves
 from harness.corpus.data_sets import DataSet
 from harness.corpus.model_errors import ModelError, blame
 

@@ -11,9 +11,9 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Meta
 
-from harness.core.errors import Problem, one_line, valid_names
-from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.structure import FilePlace, deviations
+from harness.core.files.reading import MOST_SETTINGS, read_regular
+from harness.core.files.structure import FilePlace, deviations
+from harness.core.text.errors import Problem, one_line, valid_names
 from harness.corpus.model_errors import InputError, SettingsError, blame
 
 CONFIG_NAME = "genai_config.json"

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.value import DTYPES, STRING, Array, Map, Sequence, Tensor, Value
+from harness.core.values.value import DTYPES, STRING, Array, Map, Sequence, Tensor, Value
 from harness.corpus import contents
 from harness.corpus.contents import Constant, Content
 from harness.corpus.element_types import limits_of

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from harness.core.value import DTYPES, Array, Tensor, Value
-from harness.core.ways import MOST_PADS, WAYS, Play, TextSettings, plays_of
+from harness.core.records.ways import MOST_PADS, WAYS, Play, TextSettings, plays_of
+from harness.core.values.value import DTYPES, Array, Tensor, Value
 from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.decoder import Decoder, decoder_of

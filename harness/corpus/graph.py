@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line
-from harness.core.graph_levels import OperatorType
+from harness.core.records.graph_levels import OperatorType
+from harness.core.text.errors import UsageError, one_line
 from harness.corpus.model_errors import ModelError
 from harness.corpus.model_file import parse_model
 from harness.corpus.nodes import all_nodes, bodies, domain_of, named_opsets, taken_from_outside, weight_names

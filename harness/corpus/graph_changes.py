@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from harness.core.graph_levels import GraphChange, GraphChangeKind, OperatorCounts, OperatorType
+from harness.core.records.graph_levels import GraphChange, GraphChangeKind, OperatorCounts, OperatorType
 from harness.corpus.graph import Graph, Node
 
 _IDENTITY = OperatorType("", "Identity")

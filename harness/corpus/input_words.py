@@ -2,8 +2,8 @@
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.value import Map, NamedValues, Sequence, Tensor, Value
+from harness.core.text.errors import one_line
+from harness.core.values.value import Map, NamedValues, Sequence, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.recipe import Recipe
 

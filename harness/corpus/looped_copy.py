@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from harness.core.value import STRING, tensor
+from harness.core.values.value import STRING, tensor
 from harness.corpus.case import Case
 from harness.corpus.derived_models import LOOPED_FOLDER, MODEL_FILE, derive
 from harness.corpus.port import Port, ValueType

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from harness.core.value import NamedValues, Tensor, tensor
+from harness.core.values.value import NamedValues, Tensor, tensor
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived_models import MODEL_FILE, derive, digest_of

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import onnx
 
-from harness.core.value import Map, Sequence, Value, tensor
+from harness.core.values.value import Map, Sequence, Value, tensor
 from harness.corpus.nodes import weight_names
 from harness.corpus.port import value_type
 from harness.corpus.protos import encode, tensor_value

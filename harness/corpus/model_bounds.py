@@ -7,7 +7,7 @@ so that is found out before anything of the model is walked or run.
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.corpus.model_errors import OverBoundError
 from harness.corpus.nodes import FunctionKey, all_nodes, called_by, local_functions
 from harness.corpus.port import model_text

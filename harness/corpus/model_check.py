@@ -11,7 +11,7 @@ from pathlib import Path
 from subprocess import Popen
 from typing import IO
 
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.corpus.helper_process import HelperProcess
 from harness.corpus.row_cache import open_row_cache
 from harness.corpus.suite import suites_cache

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import HarnessError, one_line
+from harness.core.text.errors import HarnessError, one_line
 
 
 class ModelError(HarnessError):

@@ -5,7 +5,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from harness.core.reading import open_regular
+from harness.core.files.reading import open_regular
 from harness.corpus.lean_model import LARGE, IsKept, lean_content, none_is_kept
 from harness.corpus.model_bounds import check_bounds
 from harness.corpus.model_errors import ModelError

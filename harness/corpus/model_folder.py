@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from harness.core.errors import Problem, UsageError, one_line
+from harness.core.text.errors import Problem, UsageError, one_line
 from harness.corpus.data_set_archive import ARCHIVE_SUFFIX
 
 MODEL_SUFFIXES = _MODEL_SUFFIX, _ORT_SUFFIX = ".onnx", ".ort"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from harness.core.spread import PROBES
-from harness.core.value import DTYPES, NamedValues, Tensor, Value, tensor
+from harness.core.noise.spread import PROBES
+from harness.core.values.value import DTYPES, NamedValues, Tensor, Value, tensor
 from harness.corpus.cache import cache_root, fill_intact
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
@@ -88,7 +88,7 @@ def noisy_case(case: Case, noise_at: str) -> Case | Inapplicable:
 
     Each data set becomes ``1 + N`` data sets: one without noise, and N with. The model is written to the
     folder ``noisy_entry`` of the cache, once. The roundings are those of a precision, a key of ``PRECISIONS``
-    in ``harness.core.noise``; ``noise_at`` may also have errors, see ``with_allowed``.
+    in ``harness.core.noise.noise``; ``noise_at`` may also have errors, see ``with_allowed``.
 
     Raises:
         ModelError: The model is broken or missing.

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from harness.core.value import DTYPES, Array, Tensor, tensor
-from harness.core.zips import open_zip
+from harness.core.files.zips import open_zip
+from harness.core.values.value import DTYPES, Array, Tensor, tensor
 from harness.corpus.data_budget import PART_BYTES, TEXT_BYTES, DataBudget
 from harness.corpus.port import ValueType
 

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.core.value import BITS, DTYPES, STRING, Map, Sequence, Tensor, Value, pack, unpack, value_bytes
+from harness.core.values.value import (
+    BITS,
+    DTYPES,
+    STRING,
+    Map,
+    Sequence,
+    Tensor,
+    Value,
+    pack,
+    unpack,
+    value_bytes,
+)
 from harness.corpus.data_budget import PART_BYTES, TEXT_BYTES, DataBudget
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.external import read_external

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.core.model_settings import InputSettings
-from harness.core.value import Tensor
+from harness.core.records.model_settings import InputSettings
+from harness.core.values.value import Tensor
 from harness.corpus.attempts import ATTEMPTS, FIRST, MOST_ELEMENTS, InputAttempt
 from harness.corpus.contents import Constant, Content, Pattern, content_of, rows_of
 from harness.corpus.data_sets import GENERATED, DataSet

@@ -174,7 +174,7 @@ def _number(name: str) -> int:
 def _own_sources() -> str:
     """Return what decides how files are read: versions, and the harness's own sources."""
     package = Path(__file__).parents[1]
-    sources = [package / "core" / "value.py"]
+    sources = [package / "core" / "values" / "value.py"]
     sources += sorted(path for floor in _MAKERS for path in (package / floor).rglob("*.py"))
     digest = hashlib.blake2b(digest_size=_DIGEST)
     for source in sources:

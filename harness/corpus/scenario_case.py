@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from harness.core.scenario import PACKAGE_SCENARIO, SHAPED
-from harness.core.value import Tensor
-from harness.core.ways import TextSettings
+from harness.core.records.scenario import PACKAGE_SCENARIO, SHAPED
+from harness.core.records.ways import TextSettings
+from harness.core.values.value import Tensor
 from harness.corpus.case import Case
 from harness.corpus.composed_model import chained_case
 from harness.corpus.data_sets import DataSet, hash_data_set

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from harness.core.errors import Problem, one_line, valid_names
+from harness.core.text.errors import Problem, one_line, valid_names
 from harness.corpus.genai_config import (
     CONFIG_NAME,
     LAYER,

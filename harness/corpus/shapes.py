@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from harness.core.value import STRING, Array, Tensor, Value
+from harness.core.values.value import STRING, Array, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.open_sizes import BATCH_NAME, axis_name

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.agree_key import agree_problems
-from harness.core.errors import one_line
-from harness.core.model_settings import ModelSettings, contradicting_inputs
-from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.structure import FilePlace, deviations
-from harness.core.toml_text import toml_table
+from harness.core.agreement.agree_key import agree_problems
+from harness.core.files.reading import MOST_SETTINGS, read_regular
+from harness.core.files.structure import FilePlace, deviations
+from harness.core.files.toml_text import toml_table
+from harness.core.records.model_settings import ModelSettings, contradicting_inputs
+from harness.core.text.errors import one_line
 from harness.corpus.model_errors import InputError, SettingsError, blame
 
 

@@ -10,10 +10,10 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
-from harness.core.policy import Policy
-from harness.core.variant_use import VariantUse
-from harness.core.visible_text import visible
+from harness.core.comparison.policy import Policy
+from harness.core.records.variant_use import VariantUse
+from harness.core.text.errors import Problem, UsageError, one_line
+from harness.core.text.visible_text import visible
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.intact import find_damaged, mend
 from harness.corpus.model_errors import DamagedError, ModelError

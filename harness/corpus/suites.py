@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import UsageError, valid_names
+from harness.core.text.errors import UsageError, valid_names
 from harness.corpus.cache import fill_once
 from harness.corpus.model_folder import MODEL_SUFFIXES
 from harness.corpus.suite import (

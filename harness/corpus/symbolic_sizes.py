@@ -1,6 +1,6 @@
 """Sizes by which the symbolic dimensions of a model can be fixed."""
 
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.case import Case
 from harness.corpus.open_sizes import batch_dimensions, dimension_size
 from harness.corpus.symbols import free_symbols

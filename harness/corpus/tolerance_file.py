@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from harness.core.reading import MOST_SETTINGS, read_regular
+from harness.core.files.reading import MOST_SETTINGS, read_regular
 
 TOLERANCE_FILE = "data.json"
 """The file of ONNX's own backend tests."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from harness.core.value import DTYPES, Array, Tensor, Value
+from harness.core.values.value import DTYPES, Array, Tensor, Value
 from harness.corpus.element_types import ELEMENT_TYPES, limits_of
 from harness.corpus.nodes import all_nodes, domain_of, number_of, opsets_of
 from harness.corpus.port import model_text

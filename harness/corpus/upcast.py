@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from harness.core.value import Sequence, Tensor, Value
+from harness.core.values.value import Sequence, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived_facts import derived_facts

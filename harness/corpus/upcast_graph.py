@@ -13,7 +13,7 @@ import onnx.defs
 import onnx.helper
 import onnx.numpy_helper
 
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.element_types import NARROWER, NUMBERS
 from harness.corpus.nodes import bodies, domain_of, opsets_of, replace_nodes, tensors_in
 from harness.corpus.protos import tensor_proto, tensor_value

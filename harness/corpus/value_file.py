@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.core.value import BITS, STRING, Array, Tensor, Value, pack, tensor, value_bytes
+from harness.core.values.value import BITS, STRING, Array, Tensor, Value, pack, tensor, value_bytes
 from harness.corpus.external import make_external
 from harness.corpus.port import ValueType
 from harness.corpus.protos import decode, encode, tensor_proto, tensor_type

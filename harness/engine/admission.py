@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from harness.agent.system import usable_processors
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.corpus.cache import cache_root
 from harness.engine.device import NO_SLOT, Slot, Slots
 from harness.engine.queues import TaskQueue

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from harness.core.cell import Cell
-from harness.core.facts import Placement
-from harness.core.output_metrics import OutputMetrics
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.cell import Cell
+from harness.core.records.facts import Placement
+from harness.core.records.verdict import Verdict
 from harness.engine.events import Event, Warned
 from harness.plan.expectation import Expectation, open_condition
 from harness.plan.plan import Plan

@@ -4,17 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.core.agree_key import FIRST_OUTPUT, NO_TASK, is_function
-from harness.core.agreement import Agreement, summed
-from harness.core.agreement_default import default_boxes, default_tasks
-from harness.core.agreement_kinds import CannotAgreeError, Scores, count_answers, split_kind
-from harness.core.box_matching import are_boxes, are_rows, detections_of, roles_of
-from harness.core.errors import one_line
-from harness.core.facts import Facts
-from harness.core.noise import PRECISIONS
-from harness.core.spread import Spread
-from harness.core.tolerance import finest_precision
-from harness.core.value import Floats, NamedValues, Tensor
+from harness.core.agreement.agree_key import FIRST_OUTPUT, NO_TASK, is_function
+from harness.core.agreement.agreement import Agreement, summed
+from harness.core.agreement.agreement_default import default_boxes, default_tasks
+from harness.core.agreement.agreement_kinds import CannotAgreeError, Scores, count_answers, split_kind
+from harness.core.agreement.box_matching import are_boxes, are_rows, detections_of, roles_of
+from harness.core.comparison.tolerance import finest_precision
+from harness.core.noise.noise import PRECISIONS
+from harness.core.noise.spread import Spread
+from harness.core.records.facts import Facts
+from harness.core.text.errors import one_line
+from harness.core.values.value import Floats, NamedValues, Tensor
 from harness.corpus.case import Case
 from harness.engine.compare_sets import is_same, numbered
 from harness.engine.evidence import CellRule, Evidence

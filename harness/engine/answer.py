@@ -5,12 +5,18 @@ import functools
 import msgspec
 
 from harness.agent.launcher import exit_cause
-from harness.core.errors import UsageError, one_line
-from harness.core.facts import SIZED_BY_CHANCE, UNREPEATABLE
-from harness.core.spread import spread_of
-from harness.core.tolerance import EXACT, Tolerance, ToleranceFor, computing_precision, default_tolerance
-from harness.core.value import leaves_of
-from harness.core.verdict import Phase
+from harness.core.comparison.tolerance import (
+    EXACT,
+    Tolerance,
+    ToleranceFor,
+    computing_precision,
+    default_tolerance,
+)
+from harness.core.noise.spread import spread_of
+from harness.core.records.facts import SIZED_BY_CHANCE, UNREPEATABLE
+from harness.core.records.verdict import Phase
+from harness.core.text.errors import UsageError, one_line
+from harness.core.values.value import leaves_of
 from harness.corpus.case import Case
 from harness.corpus.converted_models import keep_declined, keep_failed, keep_made
 from harness.corpus.noisy import amplitudes_of, discard_noisy, split_allowed

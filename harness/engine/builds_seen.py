@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import UsageError
-from harness.core.reading import read_regular
-from harness.core.writing import aside
+from harness.core.files.reading import read_regular
+from harness.core.files.writing import aside
+from harness.core.text.errors import UsageError
 from harness.corpus.cache import cache_root
 from harness.engine.configuration import Configuration
 from harness.engine.launch import is_local

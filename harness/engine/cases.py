@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line
 from harness.core.lru_cache import LruCache, Room
-from harness.core.precision import AS_IS
-from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
+from harness.core.records.precision import AS_IS
+from harness.core.records.scenario import GENERATE, PLAIN, SCENARIOS
+from harness.core.text.errors import UsageError, one_line
 from harness.corpus.case import Case, at_draw, load_case
 from harness.corpus.composed_model import is_chained
 from harness.corpus.converted_models import precision_case, rounded_case

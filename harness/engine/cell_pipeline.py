@@ -10,16 +10,16 @@ from typing import Any
 
 import msgspec
 
-from harness.core.cell import Cell
-from harness.core.cell_end import CellEnd
-from harness.core.decide import decide
-from harness.core.errors import UncontainedError, UsageError, one_line
-from harness.core.facts import Facts
-from harness.core.own_error import OwnError, lost_record, own_error
-from harness.core.policy import Policy
-from harness.core.record import Decision
-from harness.core.scenario import GENERATE, SCENARIOS
-from harness.core.verdict import Cause, Family, Verdict
+from harness.core.comparison.policy import Policy
+from harness.core.records.cell import Cell
+from harness.core.records.cell_end import CellEnd
+from harness.core.records.facts import Facts
+from harness.core.records.record import Decision
+from harness.core.records.scenario import GENERATE, SCENARIOS
+from harness.core.records.verdict import Cause, Family, Verdict
+from harness.core.text.errors import UncontainedError, UsageError, one_line
+from harness.core.verdicts.decide import decide
+from harness.core.verdicts.own_error import OwnError, lost_record, own_error
 from harness.corpus.case import Case
 from harness.corpus.generation_case import GenerationSupport
 from harness.corpus.model_errors import MendedError

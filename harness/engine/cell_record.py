@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from harness.core.cell import Cell
-from harness.core.errors import one_line
-from harness.core.facts import shared
-from harness.core.record import SCHEMA, Decision, GeneratedInputs, ModelContent, ProcessState, Record
-from harness.core.value import leaves_of
+from harness.core.records.cell import Cell
+from harness.core.records.facts import shared
+from harness.core.records.record import SCHEMA, Decision, GeneratedInputs, ModelContent, ProcessState, Record
+from harness.core.text.errors import one_line
+from harness.core.values.value import leaves_of
 from harness.corpus.case import Case
 from harness.corpus.input_words import fed_words
 from harness.corpus.looped_copy import ITERATIONS

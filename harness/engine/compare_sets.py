@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
-from harness.core.compare import OutputComparison, compare_all
-from harness.core.metrics import same_bits
-from harness.core.noise import NoiseRule
-from harness.core.output_kind import OutputKind
-from harness.core.tolerance import Tolerance
-from harness.core.value import STRING, NamedValues, Tensor, Value, to_wire
+from harness.core.comparison.metrics import same_bits
+from harness.core.comparison.output_kind import OutputKind
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.noise.noise import NoiseRule
+from harness.core.values.value import STRING, NamedValues, Tensor, Value, to_wire
+from harness.core.verdicts.compare import OutputComparison, compare_all
 
 _T = TypeVar("_T")
 

@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 
 from harness.catalog.catalog import find_provider
-from harness.core.cell import Cell
-from harness.core.facts import CPU_PROVIDER
+from harness.core.records.cell import Cell
+from harness.core.records.facts import CPU_PROVIDER
 from harness.engine.task import HOME
 from harness.golden.provenance import SESSION, WHERE_POSSIBLE
 from harness.plan.places import Place

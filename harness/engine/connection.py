@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from harness.agent.frame import BINARY, MODES, FrameReader
 from harness.agent.hello import GREETING, PROBE, PROTOCOL
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.engine.callers import first_with_proof
 from harness.engine.started import Started
 

@@ -6,9 +6,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.output_metrics import OutputMetrics
-from harness.core.output_rows import with_details
-from harness.core.value import NamedValues, Tensor, Value
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.output_rows import with_details
+from harness.core.values.value import NamedValues, Tensor, Value
 from harness.engine.compare_sets import flat, numbered
 from harness.engine.evidence import CellRule, Evidence
 from harness.engine.outcome import Ran

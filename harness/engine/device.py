@@ -11,8 +11,8 @@ import filelock
 import msgspec
 
 from harness.catalog.catalog import find_provider
-from harness.core.cell import Cell
-from harness.core.errors import one_line
+from harness.core.records.cell import Cell
+from harness.core.text.errors import one_line
 from harness.engine.slurm import JOB, allocates
 from harness.places.place_state import PlaceState
 from harness.plan.target import Runtime, Target

@@ -9,9 +9,9 @@ from typing import Any
 import msgspec
 
 from harness.agent.target_errors import NoRoomError
-from harness.core.errors import UsageError, one_line
-from harness.core.scenario import NOT_IN_AGENT
-from harness.core.verdict import Cause, Phase
+from harness.core.records.scenario import NOT_IN_AGENT
+from harness.core.records.verdict import Cause, Phase
+from harness.core.text.errors import UsageError, one_line
 from harness.corpus.case import Case
 from harness.corpus.model_errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.agent.native_stack.block import without_stacks
-from harness.core.cause import PRINTED, innermost, plain_cause, says_little
-from harness.core.cell_end import CellEnd, How
-from harness.core.decide import decide
-from harness.core.errors import one_line
-from harness.core.facts import Facts
-from harness.core.lacking import OUT_OF_MEMORY, lacking
-from harness.core.policy import Policy
-from harness.core.verdict import Cause, Phase
-from harness.core.visible_text import visible
+from harness.core.comparison.policy import Policy
+from harness.core.findings.cause import PRINTED, innermost, plain_cause, says_little
+from harness.core.findings.lacking import OUT_OF_MEMORY, lacking
+from harness.core.records.cell_end import CellEnd, How
+from harness.core.records.facts import Facts
+from harness.core.records.verdict import Cause, Phase
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
+from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case
 from harness.corpus.model_errors import (
     BoundError,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from harness.core.cell import Cell
-from harness.core.decide import verdict_of
+from harness.core.records.cell import Cell
+from harness.core.verdicts.decide import verdict_of
 from harness.engine.cases import NoCase
 from harness.engine.effects import (
     BaselineKey,

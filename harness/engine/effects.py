@@ -10,13 +10,13 @@ import msgspec
 
 from harness.catalog.option import Option, PrecisionMode
 from harness.catalog.provider import Provider
-from harness.core.cell import Cell
-from harness.core.facts import Facts, OptionEffect
 from harness.core.lru_cache import LruCache
-from harness.core.precision import COMPUTE_HEAVY
-from harness.core.value_digest import values_digest
-from harness.core.variant_use import NO_USES, Uses
-from harness.core.verdict import Family, Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.facts import Facts, OptionEffect
+from harness.core.records.precision import COMPUTE_HEAVY
+from harness.core.records.variant_use import NO_USES, Uses
+from harness.core.records.verdict import Family, Verdict
+from harness.core.values.value_digest import values_digest
 from harness.engine.configuration import Configuration, configuration
 from harness.engine.measurement import Measurement
 from harness.engine.outcome import Outcome, Ran

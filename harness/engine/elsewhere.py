@@ -7,9 +7,9 @@ one that no place repeats is a flake.
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.record import Elsewhere, Record
-from harness.core.verdict import Family
+from harness.core.records.record import Elsewhere, Record
+from harness.core.records.verdict import Family
+from harness.core.text.errors import one_line
 from harness.engine.events import Finished
 from harness.engine.task import CellTask
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
-from harness.core.cell import Cell
 from harness.core.lru_cache import Room
-from harness.core.missing import Need
+from harness.core.records.cell import Cell
+from harness.core.verdicts.missing import Need
 from harness.corpus.model_check import end_checker
 from harness.corpus.suite import Suite
 from harness.engine.admission import processors

@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 
-from harness.core.record import Record
-from harness.core.value import value_bytes
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.values.value import value_bytes
 from harness.corpus.case import Case
 from harness.golden.golden_answer import Golden
 from harness.places.place_state import PlaceState

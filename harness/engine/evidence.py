@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Accuracy
-from harness.core.cell import Cell
-from harness.core.facts import CPU_PROVIDER, Placement
-from harness.core.noise import PRECISIONS
-from harness.core.policy import Policy
-from harness.core.precision import CONVERSIONS, IN_MODEL
-from harness.core.spread import Spread
-from harness.core.tolerance import FLOORS, computing_precision, finest_precision
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import FLOORS, computing_precision, finest_precision
+from harness.core.noise.noise import PRECISIONS
+from harness.core.noise.spread import Spread
+from harness.core.records.cell import Cell
+from harness.core.records.facts import CPU_PROVIDER, Placement
+from harness.core.records.precision import CONVERSIONS, IN_MODEL
 from harness.corpus.case import Case
 from harness.corpus.generation_case import GenerationSupport
 from harness.corpus.noisy import with_allowed
@@ -71,7 +71,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
         repeated: Why the golden cannot be repeated; empty if another process computes the same.
         references: Kind of question -> answer of a reference.
         doubts: Kind of question -> why its answer does not count alone.
-        answered: The questions that were asked: values of ``harness.core.missing.Need``.
+        answered: The questions that were asked: values of ``harness.core.verdicts.missing.Need``.
     """
 
     golden: Golden | None = None
@@ -91,7 +91,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wider(msgspec.Struct, frozen=True, kw_only=True):
-    """An explanation of an error beside the noise of a cell: see ``harness.core.output_metrics.Noise``.
+    """An explanation of an error beside the noise of a cell: see ``core.comparison.output_metrics.Noise``.
 
     Attributes:
         noise_at: The source of the noise: see ``harness.corpus.noisy.with_allowed``.

@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from harness.core.facts import Facts
-from harness.core.fixed_sizes import FixedSizes
-from harness.core.run_work import Unchecked, runs_of, too_much
-from harness.core.scenario import PLAIN
-from harness.core.verdict import Phase
+from harness.core.records.facts import Facts
+from harness.core.records.fixed_sizes import FixedSizes
+from harness.core.records.run_work import Unchecked, runs_of, too_much
+from harness.core.records.scenario import PLAIN
+from harness.core.records.verdict import Phase
 from harness.corpus.case import Case
 from harness.corpus.symbolic_sizes import fixed_sizes
 from harness.engine.cases import Cases

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.agreement import Agreement
-from harness.core.errors import UsageError
-from harness.core.facts import Facts
-from harness.core.scenario import GENERATE
+from harness.core.agreement.agreement import Agreement
+from harness.core.records.facts import Facts
+from harness.core.records.scenario import GENERATE
+from harness.core.text.errors import UsageError
 from harness.corpus.case import Case
 from harness.engine.agreement_measure import functions_of
 from harness.engine.effect_step import GoOn, Lose

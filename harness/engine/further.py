@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from harness.core.cell import Cell
-from harness.core.run_work import OTHER_INPUTS, SECOND_RUN, WORK_LIMIT, Unchecked, runs_of, too_much
-from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
+from harness.core.records.cell import Cell
+from harness.core.records.run_work import OTHER_INPUTS, SECOND_RUN, WORK_LIMIT, Unchecked, runs_of, too_much
+from harness.core.records.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.case import Case
 from harness.engine.open_session_options import PROVIDER_SETTINGS
 from harness.engine.task import HOME, Question, QuestionKind

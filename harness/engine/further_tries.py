@@ -2,8 +2,8 @@
 
 import msgspec
 
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
 from harness.corpus.case import Case
 from harness.engine import elsewhere, input_draws
 from harness.engine.events import Finished

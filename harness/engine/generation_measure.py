@@ -5,12 +5,15 @@ from functools import cached_property
 
 import msgspec
 
-from harness.core.facts import Facts
-from harness.core.generation_figures import Generated, GenerationFigures
-from harness.core.judge_output import judge_row
-from harness.core.output_metrics import OutputMetrics
-from harness.core.policy import Policy
-from harness.core.position_comparison import (
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.noise.spread import Spread
+from harness.core.records.facts import Facts
+from harness.core.records.generation_figures import Generated, GenerationFigures
+from harness.core.records.ways import WAYS, way_of
+from harness.core.values.value import Floats, NamedValues, Tensor
+from harness.core.verdicts.judge_output import judge_row
+from harness.core.verdicts.position_comparison import (
     ComparedPositions,
     agreement,
     apart_positions,
@@ -23,9 +26,6 @@ from harness.core.position_comparison import (
     round_figure,
     worst_position,
 )
-from harness.core.spread import Spread
-from harness.core.value import Floats, NamedValues, Tensor
-from harness.core.ways import WAYS, way_of
 from harness.corpus.case import Case
 from harness.corpus.generation_case import GenerationSupport
 from harness.engine.compare_sets import numbered

@@ -6,11 +6,11 @@ numbers are the reason.
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.facts import Facts
-from harness.core.record import OtherDraw, Record
-from harness.core.scenario import SCENARIOS
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.records.facts import Facts
+from harness.core.records.record import OtherDraw, Record
+from harness.core.records.scenario import SCENARIOS
+from harness.core.records.verdict import Family, Phase, Verdict
+from harness.core.text.errors import one_line
 from harness.corpus.case import Case
 from harness.corpus.fitting.starts import DRAWS
 from harness.engine.cases import LoadedCase

@@ -7,17 +7,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.cell import Cell
-from harness.core.errors import UsageError
-from harness.core.facts import CPU_PROVIDER
-from harness.core.metrics import widen
-from harness.core.missing import Need
-from harness.core.noise import PRECISIONS
-from harness.core.own_cpu import lacks
-from harness.core.precision import BYTE_PRODUCTS, INTEGER_KERNELS
-from harness.core.scenario import PLAIN, SCENARIOS
-from harness.core.spread import Spread
-from harness.core.value import STRING, NamedValues, Tensor, Value, to_wire
+from harness.core.comparison.metrics import widen
+from harness.core.noise.noise import PRECISIONS
+from harness.core.noise.spread import Spread
+from harness.core.records.cell import Cell
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.precision import BYTE_PRODUCTS, INTEGER_KERNELS
+from harness.core.records.scenario import PLAIN, SCENARIOS
+from harness.core.text.errors import UsageError
+from harness.core.values.value import STRING, NamedValues, Tensor, Value, to_wire
+from harness.core.verdicts.missing import Need
+from harness.core.verdicts.own_cpu import lacks
 from harness.corpus.case import Case
 from harness.corpus.inner_outputs import read_by_partials
 from harness.corpus.model_check import broken_rule

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from harness import agent
-from harness.core.cell import AXIS_DEFAULTS, SESSION_ENTRY
-from harness.core.scenario import agent_module
+from harness.core.records.cell import AXIS_DEFAULTS, SESSION_ENTRY
+from harness.core.records.scenario import agent_module
 from harness.corpus.case import Case
 from harness.corpus.generation_case import GenerationSupport
 from harness.corpus.upcast import FLOAT64_BYTES

@@ -5,9 +5,9 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line
-from harness.core.own_error import own_error
-from harness.core.verdict import Cause, Phase
+from harness.core.records.verdict import Cause, Phase
+from harness.core.text.errors import UsageError, one_line
+from harness.core.verdicts.own_error import own_error
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.early_end import problem_of
 from harness.engine.events import Event, Noted, TargetReady, Warned

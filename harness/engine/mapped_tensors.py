@@ -23,7 +23,7 @@ import filelock
 from harness.agent.system import is_closed_to_others
 from harness.agent.target_errors import UnfeedableError
 from harness.agent.tensor_files import FILE_FROM, TensorFiles, array_bytes
-from harness.core.value import BITS, STRING, Sequence, Tensor, Value, from_wire, to_wire
+from harness.core.values.value import BITS, STRING, Sequence, Tensor, Value, from_wire, to_wire
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - folders made there have unique names and are closed to others
 """A file system in memory that every user may write to; only on Linux."""

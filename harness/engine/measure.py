@@ -1,6 +1,6 @@
 """Measure a cell: turns its outcome and the answers of the CPU provider into facts. Pure.
 
-``harness.core.decide`` derives the verdict from the facts.
+``harness.core.verdicts.decide`` derives the verdict from the facts.
 """
 
 import functools
@@ -9,22 +9,22 @@ from typing import Any
 
 import msgspec
 
-from harness.core.cell_end import OwnCpu
-from harness.core.compare import OutputComparison
-from harness.core.errors import one_line
-from harness.core.facts import CPU_PROVIDER, Facts, Placement, Repeats, RunFacts, shared
-from harness.core.missing import Need
-from harness.core.noise import NoiseRule, with_noise
-from harness.core.output_kind import OutputKind
-from harness.core.output_metrics import OutputMetrics
-from harness.core.precise import judge_precision
-from harness.core.reference_answer import ReferenceCheck
-from harness.core.run_work import OTHER_BRANCH, OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
-from harness.core.spread import Spread
-from harness.core.value import NamedValues, Tensor, leaves_of
-from harness.core.value_digest import short_digest
-from harness.core.verdict import Phase
-from harness.core.weak_golden import why_weak
+from harness.core.comparison.output_kind import OutputKind
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.weak_golden import why_weak
+from harness.core.noise.noise import NoiseRule, with_noise
+from harness.core.noise.spread import Spread
+from harness.core.records.cell_end import OwnCpu
+from harness.core.records.facts import CPU_PROVIDER, Facts, Placement, Repeats, RunFacts, shared
+from harness.core.records.reference_answer import ReferenceCheck
+from harness.core.records.run_work import OTHER_BRANCH, OTHER_INPUTS, SECOND_RUN, Unchecked, short_of
+from harness.core.records.verdict import Phase
+from harness.core.text.errors import one_line
+from harness.core.values.value import NamedValues, Tensor, leaves_of
+from harness.core.values.value_digest import short_digest
+from harness.core.verdicts.compare import OutputComparison
+from harness.core.verdicts.missing import Need
+from harness.core.verdicts.precise import judge_precision
 from harness.corpus.case import Case
 from harness.corpus.work.work_share import compute_share
 from harness.engine.agreement_measure import goldens_of
@@ -176,7 +176,7 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Cel
 def _converted(
     outcome: Ran, case: Case, full: Golden, own: Golden, evidence: Evidence, rule: CellRule
 ) -> Facts:
-    """Measure the outputs of a converted model; see ``harness.core.precise``."""
+    """Measure the outputs of a converted model; see ``harness.core.verdicts.precise``."""
     facts = _common(outcome, case)
     if full.status != "ok":
         return msgspec.structs.replace(facts, no_golden=f"the CPU EP gives no golden: {full.message}")

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from harness.core.facts import Facts
-from harness.core.policy import Policy
+from harness.core.comparison.policy import Policy
+from harness.core.records.facts import Facts
 
 
 class Measurement(msgspec.Struct, frozen=True):

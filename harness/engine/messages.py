@@ -8,9 +8,9 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 
-from harness.core.facts import MOST_ITEMS, Amount, Text, ToldFacts
-from harness.core.latency import TimedRuns
-from harness.core.verdict import Cause
+from harness.core.records.facts import MOST_ITEMS, Amount, Text, ToldFacts
+from harness.core.records.verdict import Cause
+from harness.core.timing.latency import TimedRuns
 
 MOST_SESSION_RUNS = 1 << 31
 """Nodes, runs and sessions that an agent may count; a protobuf, and so a model, is at most 2 GiB."""
@@ -45,7 +45,7 @@ ScenarioFacts = Annotated[
 """Facts about a scenario; entries beyond a record's limit are cut off, not refused."""
 
 WireValues = Annotated[list[Any], msgspec.Meta(max_length=MOST_ITEMS)]
-"""Values in wire form, which ``harness.core.value.from_wire`` checks; large ones are in files."""
+"""Values in wire form, which ``harness.core.values.value.from_wire`` checks; large ones are in files."""
 
 FinishedPhase = Literal["create", "run", "teardown"]
 
@@ -59,7 +59,7 @@ class _Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class PlacementFields(_Table, frozen=True, kw_only=True):
-    """Which provider each node was assigned to; fields as in ``harness.core.facts.Placement``.
+    """Which provider each node was assigned to; fields as in ``harness.core.records.facts.Placement``.
 
     Attributes:
         ep_named, cpu_named: Name and operator type of each node, if both sides have some; empty if unknown.
@@ -83,7 +83,7 @@ class PlacementFields(_Table, frozen=True, kw_only=True):
 
 
 class RepeatsFields(_Table, frozen=True, kw_only=True):
-    """The result of repeated runs; fields as in ``harness.core.facts.Repeats``."""
+    """The result of repeated runs; fields as in ``harness.core.records.facts.Repeats``."""
 
     runs: Annotated[int, msgspec.Meta(ge=1, le=MOST_SESSION_RUNS)]
     sessions: Annotated[int, msgspec.Meta(ge=1, le=MOST_SESSION_RUNS)]
@@ -93,7 +93,7 @@ class RepeatsFields(_Table, frozen=True, kw_only=True):
 
 
 class SpeedFields(_Table, frozen=True, kw_only=True):
-    """How fast a session generates text: ``harness.core.generation_figures.GenerationSpeed``, in pairs."""
+    """How fast a session generates text: ``core.records.generation_figures.GenerationSpeed``, in pairs."""
 
     first_token_ms: Annotated[
         list[tuple[SessionRunCount, Amount]], msgspec.Meta(max_length=MOST_FIGURES)
@@ -106,7 +106,7 @@ class SpeedFields(_Table, frozen=True, kw_only=True):
 
 
 class StageFields(_Table, frozen=True, kw_only=True):
-    """Where a session of a folder ran: ``harness.core.generation_figures.StagePlace``."""
+    """Where a session of a folder ran: ``harness.core.records.generation_figures.StagePlace``."""
 
     name: WireName
     asked: bool

@@ -6,8 +6,8 @@ import msgspec
 
 from harness.agent.native_stack.block import BEGIN
 from harness.agent.native_stack.start import NATIVE_STACK_VARIABLE
-from harness.core.errors import one_line
-from harness.core.fault import Frame, NativeCrash
+from harness.core.records.fault import Frame, NativeCrash
+from harness.core.text.errors import one_line
 from harness.plan.plan import Plan
 
 SWITCHED_ON = {NATIVE_STACK_VARIABLE: "1"}

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from harness.core.cell import Cell
-from harness.core.facts import CPU_PROVIDER, Facts, facts_for_other_inputs
 from harness.core.lru_cache import LruCache
-from harness.core.missing import Need, missing
-from harness.core.scenario import GENERATE, PLAIN
-from harness.core.value import NamedValues
+from harness.core.records.cell import Cell
+from harness.core.records.facts import CPU_PROVIDER, Facts, facts_for_other_inputs
+from harness.core.records.scenario import GENERATE, PLAIN
+from harness.core.values.value import NamedValues
+from harness.core.verdicts.missing import Need, missing
 from harness.corpus.case import Case
 from harness.corpus.inner_outputs import hidden_tensors
 from harness.corpus.zeroing import may_be_zeroed

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from harness.core.precision import AS_IS
-from harness.core.scenario import PLAIN, SCENARIOS
+from harness.core.records.precision import AS_IS
+from harness.core.records.scenario import PLAIN, SCENARIOS
 from harness.corpus.case import Case
 from harness.engine.cases import Cases
 from harness.engine.next_step import OpenOutcome

@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.catalog.catalog import find_provider
 from harness.catalog.option import DynamicOption
-from harness.core.scenario import CAPTURE, DYNAMIC_OPTIONS
+from harness.core.records.scenario import CAPTURE, DYNAMIC_OPTIONS
 from harness.plan.target import Target
 
 _GENERAL = (("ep.dynamic.workload_type", ("Default", "Efficient")),)

@@ -3,15 +3,15 @@
 import msgspec
 
 from harness.agent.other_inputs import reversed_inputs
-from harness.core.decide import verdict_of
-from harness.core.errors import one_line
-from harness.core.facts import Facts, OtherCheck
-from harness.core.output_rows import with_details
-from harness.core.policy import Policy
-from harness.core.tolerance import ToleranceFor
-from harness.core.value import Array, NamedValues, Tensor, Value, leaves
-from harness.core.verdict import Family
-from harness.core.weak_golden import holds_special
+from harness.core.comparison.output_rows import with_details
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import ToleranceFor
+from harness.core.comparison.weak_golden import holds_special
+from harness.core.records.facts import Facts, OtherCheck
+from harness.core.records.verdict import Family
+from harness.core.text.errors import one_line
+from harness.core.values.value import Array, NamedValues, Tensor, Value, leaves
+from harness.core.verdicts.decide import verdict_of
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.derived_models import digest_of

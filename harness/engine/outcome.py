@@ -7,14 +7,14 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.facts import Placement, Repeats, RunFacts, ToldFacts, shared
-from harness.core.generation_figures import GenerationSpeed, StagePlace
-from harness.core.latency import latency_of
-from harness.core.record import ProcessState
-from harness.core.scenario import PLAIN, SCENARIOS, Observation, Observations, ParameterValue
-from harness.core.value import NamedValues, Tensor, Value, value_bytes
-from harness.core.verdict import Phase
+from harness.core.records.facts import Placement, Repeats, RunFacts, ToldFacts, shared
+from harness.core.records.generation_figures import GenerationSpeed, StagePlace
+from harness.core.records.record import ProcessState
+from harness.core.records.scenario import PLAIN, SCENARIOS, Observation, Observations, ParameterValue
+from harness.core.records.verdict import Phase
+from harness.core.text.errors import one_line
+from harness.core.timing.latency import latency_of
+from harness.core.values.value import NamedValues, Tensor, Value, value_bytes
 from harness.engine.mapped_tensors import Tensors
 from harness.engine.messages import (
     Completed,

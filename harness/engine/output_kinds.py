@@ -4,11 +4,18 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from harness.core.output_kind import Copied, OutputKind, Quantized, UnknownPositions
-from harness.core.random_outputs import Bernoulli, Distribution, Dropped, Multinomial, Normal, Uniform
-from harness.core.ties import Chosen
-from harness.core.unordered import Unordered
-from harness.core.value import Array, NamedValues, Tensor, Value
+from harness.core.comparison.output_kind import Copied, OutputKind, Quantized, UnknownPositions
+from harness.core.comparison.random_outputs import (
+    Bernoulli,
+    Distribution,
+    Dropped,
+    Multinomial,
+    Normal,
+    Uniform,
+)
+from harness.core.comparison.ties import Chosen
+from harness.core.comparison.unordered import Unordered
+from harness.core.values.value import Array, NamedValues, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.inner_outputs import judging_origins
 from harness.corpus.origins import ChosenFrom, CopiedFrom, DrawnBy, QuantizedWith, UnorderedWith

@@ -20,9 +20,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from harness.core.agreement import Agreement
-from harness.core.errors import one_line
-from harness.core.value import STRING, Array, NamedValues, Tensor, leaves_of
+from harness.core.agreement.agreement import Agreement
+from harness.core.text.errors import one_line
+from harness.core.values.value import STRING, Array, NamedValues, Tensor, leaves_of
 from harness.engine import agree_runner
 from harness.engine.agree_runner import REQUEST, RESULT
 from harness.runtimes.process_group import kill_group

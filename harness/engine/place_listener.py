@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from harness.agent.native_stack.block import without_stacks
-from harness.core.errors import one_line
-from harness.core.verdict import Cause, Phase
+from harness.core.records.verdict import Cause, Phase
+from harness.core.text.errors import one_line
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.early_end import problem_of
 from harness.engine.events import Event, Warned

@@ -7,8 +7,8 @@ loaded.
 from typing import Any
 
 from harness.agent.native_stack.block import without_stacks
-from harness.core.errors import one_line
-from harness.core.verdict import Phase
+from harness.core.records.verdict import Phase
+from harness.core.text.errors import one_line
 from harness.engine.agent_environments import Environments
 from harness.engine.events import ProcessEnded
 from harness.engine.outcome import Died, Hung

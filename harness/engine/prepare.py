@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.core.errors import Problem, UsageError
+from harness.core.text.errors import Problem, UsageError
 from harness.corpus.packages.model_package import is_package
 from harness.corpus.packages.package_suite import open_package
 from harness.corpus.suite import Suite, open_folder

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.toml_text import toml_table
+from harness.core.files.reading import MOST_SETTINGS, read_regular
+from harness.core.files.toml_text import toml_table
 from harness.engine.launch import launch_here
 from harness.engine.process import AgentProcess
 

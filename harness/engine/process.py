@@ -17,7 +17,7 @@ from harness.agent.launcher import exit_cause, sign_of_life
 from harness.agent.orphans import end_orphans
 from harness.agent.posix import KILLED
 from harness.agent.work import ProcessWork, process_work
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.engine.connection import Connection, Greeting, GreetingError
 from harness.engine.started import OUTPUT, Started
 from harness.runtimes.process_group import has_group, kill_group, terminate_group

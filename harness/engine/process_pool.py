@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from harness.agent.orphans import orphans_text
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.engine.admission import Admission
 from harness.engine.builds_seen import BuildsSeen
 from harness.engine.configuration import HERE, Configuration, configured_at

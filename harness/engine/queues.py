@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from harness.core.cell import Cell
+from harness.core.records.cell import Cell
 from harness.engine.configuration import Configuration, configuration, cpu_configuration
 from harness.engine.device import device_of, devices_at, uses_processor
 from harness.engine.effects import Effects

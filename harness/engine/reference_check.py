@@ -6,11 +6,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import msgspec
 import numpy as np
 
-from harness.core.adjudicate import adjudicate, beyond_uncertainty, reference_distances
-from harness.core.compare import OutputComparison
-from harness.core.metrics import EXACT_FRONTIER
-from harness.core.output_metrics import OutputMetrics
-from harness.core.reference_answer import (
+from harness.core.comparison.metrics import EXACT_FRONTIER
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.tolerance import ToleranceFor, default_tolerance
+from harness.core.records.reference_answer import (
     AS_USED,
     EXPECTED,
     REFERENCE,
@@ -18,8 +17,9 @@ from harness.core.reference_answer import (
     Reference,
     ReferenceCheck,
 )
-from harness.core.tolerance import ToleranceFor, default_tolerance
-from harness.core.value import DTYPES, STRING, Array, NamedValues, Tensor
+from harness.core.values.value import DTYPES, STRING, Array, NamedValues, Tensor
+from harness.core.verdicts.adjudicate import adjudicate, beyond_uncertainty, reference_distances
+from harness.core.verdicts.compare import OutputComparison
 from harness.corpus.case import Case
 from harness.corpus.element_types import NARROWER
 from harness.engine.compare_sets import compare_sets, flat

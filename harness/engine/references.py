@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 
 from harness.core.lru_cache import LruCache, Room
-from harness.core.scenario import PLAIN
-from harness.core.spread import Spread
+from harness.core.noise.spread import Spread
+from harness.core.records.scenario import PLAIN
 from harness.corpus.case import Case
 from harness.engine.task import HOME, Question, QuestionKind
 from harness.golden.golden_answer import Golden

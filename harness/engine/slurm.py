@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.agent.posix import session_of_process
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 
 if TYPE_CHECKING:
     from harness.engine.process import AgentProcess

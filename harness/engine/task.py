@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from harness.core.cell import Cell
-from harness.core.precision import AS_IS, made_for
-from harness.core.scenario import PLAIN, SCENARIOS, session_of
+from harness.core.records.cell import Cell
+from harness.core.records.precision import AS_IS, made_for
+from harness.core.records.scenario import PLAIN, SCENARIOS, session_of
 from harness.engine.events import Finished
 from harness.engine.measurement import Measurement
 from harness.engine.message_budget import MessageBudget

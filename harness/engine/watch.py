@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from harness.agent.work import ProcessWork
-from harness.core.verdict import Phase
+from harness.core.records.verdict import Phase
 from harness.engine.outcome import Hung
 
 LOOKS = 10

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from harness.agent.orphans import orphans_text
-from harness.core.errors import one_line
-from harness.core.manner import Manner
-from harness.core.record import ProcessState
-from harness.core.verdict import Phase
+from harness.core.records.manner import Manner
+from harness.core.records.record import ProcessState
+from harness.core.records.verdict import Phase
+from harness.core.text.errors import one_line
 from harness.corpus.case import Case
 from harness.engine.builds_seen import SeenFiles
 from harness.engine.configuration import Configuration

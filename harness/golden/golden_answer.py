@@ -5,8 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.value import NamedValues, value_bytes
-from harness.core.value_digest import short_digest
+from harness.core.values.value import NamedValues, value_bytes
+from harness.core.values.value_digest import short_digest
 
 
 class Golden(msgspec.Struct, frozen=True, kw_only=True, dict=True):

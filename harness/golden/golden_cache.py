@@ -20,8 +20,8 @@ from typing import Any, Literal
 import msgspec
 from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
-from harness.core.errors import one_line
-from harness.core.value import NamedValues, from_wire, to_wire
+from harness.core.text.errors import one_line
+from harness.core.values.value import NamedValues, from_wire, to_wire
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.case import Case
 from harness.corpus.file_state import cached_state

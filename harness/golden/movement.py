@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harness.core.compare import compare_all
-from harness.core.metrics import EXACT_FRONTIER
-from harness.core.output_metrics import OutputMetrics
-from harness.core.tolerance import computing_precision, default_tolerance
-from harness.core.value import NamedValues
+from harness.core.comparison.metrics import EXACT_FRONTIER
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.tolerance import computing_precision, default_tolerance
+from harness.core.values.value import NamedValues
+from harness.core.verdicts.compare import compare_all
 from harness.corpus.case import Case
 
 

@@ -17,10 +17,10 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line
-from harness.core.reading import MOST_FILE, open_regular, read_regular
-from harness.core.value import NamedValues
-from harness.core.writing import write_aside
+from harness.core.files.reading import MOST_FILE, open_regular, read_regular
+from harness.core.files.writing import write_aside
+from harness.core.text.errors import UsageError, one_line
+from harness.core.values.value import NamedValues
 from harness.corpus.case import SEED, Case
 from harness.corpus.data_sets import GENERATED
 from harness.corpus.port import ValueType

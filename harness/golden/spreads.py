@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from harness.core.noise_moves import Move
-from harness.core.spread import Spread
-from harness.core.value import Array, Floats
+from harness.core.noise.noise_moves import Move
+from harness.core.noise.spread import Spread
+from harness.core.values.value import Array, Floats
 from harness.corpus import noisy, zeroing
 from harness.golden.golden_cache import keep_beside, read_intact
 

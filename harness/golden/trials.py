@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.tolerance import default_tolerance
-from harness.core.weak_golden import holds_nan, is_faint, why_weak
+from harness.core.comparison.tolerance import default_tolerance
+from harness.core.comparison.weak_golden import holds_nan, is_faint, why_weak
+from harness.core.text.errors import one_line
 from harness.corpus.attempts import STRONGER, InputAttempt
 from harness.corpus.case import Case, at_attempt
 from harness.corpus.model_errors import ModelError

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.decide import judged_again
-from harness.core.errors import UsageError
-from harness.core.facts import facts_for_other_inputs
-from harness.core.later_words import what_is_wrong
-from harness.core.missing import Need, missing
-from harness.core.policy import Policy
-from harness.core.reading import MOST_FILE, read_regular
-from harness.core.record import Record, encode_record
-from harness.core.run_info import RunInfo
-from harness.core.writing import write_aside, writing
+from harness.core.comparison.policy import Policy
+from harness.core.files.reading import MOST_FILE, read_regular
+from harness.core.files.writing import write_aside, writing
+from harness.core.records.facts import facts_for_other_inputs
+from harness.core.records.record import Record, encode_record
+from harness.core.records.run_info import RunInfo
+from harness.core.text.errors import UsageError
+from harness.core.text.later_words import what_is_wrong
+from harness.core.verdicts.decide import judged_again
+from harness.core.verdicts.missing import Need, missing
 from harness.data_files import data_root
 from harness.plan.expectation import is_expected, open_condition
 from harness.plan.matrix import Matrix

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 
 _MOST_TOLD = 5
 """Largest number of reported differences of a place; the record of the run has its whole environment."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.places.equality import differences_line, environment_differences
 from harness.places.leases import Leases
 from harness.places.place_state import GIVE_UP, NEVER_USED, PlaceState

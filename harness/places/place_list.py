@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from harness.core.errors import UsageError, one_line
-from harness.core.reading import read_regular
+from harness.core.files.reading import read_regular
+from harness.core.text.errors import UsageError, one_line
 from harness.plan.places import Place, Places, places_of_json
 from harness.runtimes.process_group import kill_group
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 
 WHERE = "--shard auto"
 

@@ -8,10 +8,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from harness.core.cell import parse_cell_id
-from harness.core.errors import Problem, UsageError, one_line, valid_names
-from harness.core.structure import FilePlace, deviations
-from harness.core.verdict import Family, Verdict, is_result
+from harness.core.files.structure import FilePlace, deviations
+from harness.core.records.cell import parse_cell_id
+from harness.core.records.verdict import Family, Verdict, is_result
+from harness.core.text.errors import Problem, UsageError, one_line, valid_names
 from harness.plan.baselines import Baseline, of_targets
 from harness.plan.matrix import read_toml
 from harness.plan.plan import Plan

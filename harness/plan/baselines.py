@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from harness.core.ranks import is_less, is_worse
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
+from harness.core.verdicts.ranks import is_less, is_worse
 from harness.plan.device_class import class_differences, class_words
 from harness.plan.expectation import Expectation, is_expected
 from harness.plan.selector import Selector

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from harness.catalog.catalog import find_provider, load_catalog
-from harness.core.agree_key import agree_problems
-from harness.core.errors import Problem, valid_names
-from harness.core.facts import CPU_PROVIDER
-from harness.core.model_settings import contradicting_inputs
-from harness.core.structure import OPTION, FilePlace
+from harness.core.agreement.agree_key import agree_problems
+from harness.core.files.structure import OPTION, FilePlace
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.model_settings import contradicting_inputs
+from harness.core.text.errors import Problem, valid_names
 from harness.plan.expectation import exit_problems
 from harness.plan.file_format import RuntimeTable
 from harness.plan.function_module import has_module

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.version_range import exactly
+from harness.core.text.version_range import exactly
 from harness.plan.surroundings import Surroundings
 from harness.plan.where import NEGATION, Where, conditions, features_of, holds
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.facts import CPU_PROVIDER
-from harness.core.visible_text import visible
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.plan.surroundings import device_facts, matching_devices
 
 NOT_KNOWN = "not known"

@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice, product
 
-from harness.core.cell import AXIS_DEFAULTS, SESSION_ENTRY, Cell
-from harness.core.errors import Problem, UsageError
-from harness.core.scenario import PACKAGE_SCENARIO
-from harness.core.structure import OPTION, FilePlace
-from harness.core.variant_use import NO_USES, Uses, VariantUse
+from harness.core.files.structure import OPTION, FilePlace
+from harness.core.records.cell import AXIS_DEFAULTS, SESSION_ENTRY, Cell
+from harness.core.records.scenario import PACKAGE_SCENARIO
+from harness.core.records.variant_use import NO_USES, Uses, VariantUse
+from harness.core.text.errors import Problem, UsageError
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import has_latency, has_repeat

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.errors import Problem
-from harness.core.structure import OPTION, FilePlace
-from harness.core.verdict import Family, Verdict
+from harness.core.files.structure import OPTION, FilePlace
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import Problem
 from harness.plan.selector import Selector, SelectorTable, SelectorText, one_or_more, selector_from
 from harness.plan.surroundings import Surroundings
 from harness.plan.where import Where, WhereTable, holds, where_from

@@ -10,10 +10,10 @@ from typing import Annotated, Any, ClassVar, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.model_settings import ModelSettings, SettingSize
-from harness.core.precision import AS_IS, CONVERSIONS
-from harness.core.run_work import WORK_LIMIT
-from harness.core.structure import OPTION
+from harness.core.files.structure import OPTION
+from harness.core.records.model_settings import ModelSettings, SettingSize
+from harness.core.records.precision import AS_IS, CONVERSIONS
+from harness.core.records.run_work import WORK_LIMIT
 from harness.plan.expectation import ExpectTable
 from harness.plan.places_entry import PlacesTable, PlaceTable, VariableName
 from harness.plan.runs_entry import LatencyTable, RepeatTable, Seconds

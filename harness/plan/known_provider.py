@@ -1,6 +1,7 @@
 """What the catalogue says about the first provider of a target, and about its precision modes.
 
-A value ``ep:<mode>`` of the precision axis names a mode. ``harness.core.precision`` has the other values.
+A value ``ep:<mode>`` of the precision axis names a mode. ``harness.core.records.precision`` has the other
+values.
 """
 
 import re
@@ -11,7 +12,7 @@ from harness.catalog.catalog import find_provider
 from harness.catalog.check_options import check_options
 from harness.catalog.option import PrecisionMode
 from harness.catalog.provider import Provider
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 
 EP = "ep:"
 """Prefix of a value of the precision axis that names a mode of the provider."""

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from harness.core.errors import UsageError, valid_names
-from harness.core.globs import Globs
-from harness.core.model_settings import ModelSettings
-from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.structure import FilePlace, deviations
-from harness.core.toml_text import toml_table
+from harness.core.files.reading import MOST_SETTINGS, read_regular
+from harness.core.files.structure import FilePlace, deviations
+from harness.core.files.toml_text import toml_table
+from harness.core.records.model_settings import ModelSettings
+from harness.core.text.errors import UsageError, valid_names
+from harness.core.text.globs import Globs
 from harness.plan.baselines import Baseline
 from harness.plan.consistency import contradictions
 from harness.plan.expectation import Expectation, expectation_from

@@ -6,9 +6,9 @@ from typing import Any
 from harness.catalog.catalog import load_catalog
 from harness.catalog.check_options import check_options
 from harness.catalog.provider import Provider
-from harness.core.errors import Problem, valid_names
-from harness.core.precision import AS_IS, CONVERSIONS
-from harness.core.structure import OPTION, FilePlace, shown
+from harness.core.files.structure import OPTION, FilePlace, shown
+from harness.core.records.precision import AS_IS, CONVERSIONS
+from harness.core.text.errors import Problem, valid_names
 from harness.plan.known_provider import (
     EP,
     OWN_PRECISIONS,

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from harness.core.errors import Problem, UsageError
-from harness.core.structure import FilePlace, deviations
+from harness.core.files.structure import FilePlace, deviations
+from harness.core.text.errors import Problem, UsageError
 from harness.plan.places_entry import IN_WORDS, PATTERN, PlacesTable, PlaceTable, WayTable
 from harness.plan.selector import text
 

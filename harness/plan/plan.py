@@ -8,17 +8,17 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from harness.core.cell import Cell
-from harness.core.compute_share import share_on_ep
-from harness.core.delivered_precision import delivered_precision
-from harness.core.errors import Problem, UsageError
-from harness.core.facts import Placement
-from harness.core.globs import glob_matcher
-from harness.core.model_settings import ModelSettings
-from harness.core.output_metrics import OutputMetrics
-from harness.core.run_info import ShardInfo
-from harness.core.scenario import SHAPED
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.findings.compute_share import share_on_ep
+from harness.core.findings.delivered_precision import delivered_precision
+from harness.core.records.cell import Cell
+from harness.core.records.facts import Placement
+from harness.core.records.model_settings import ModelSettings
+from harness.core.records.run_info import ShardInfo
+from harness.core.records.scenario import SHAPED
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import Problem, UsageError
+from harness.core.text.globs import glob_matcher
 from harness.plan.baselines import BaselineFit, fitting, with_baseline
 from harness.plan.expectation import Expectation, applying
 from harness.plan.matrix import Matrix

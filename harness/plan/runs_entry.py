@@ -8,13 +8,13 @@ from typing import Annotated, Any, Generic, TypeVar
 import msgspec
 from msgspec import Meta
 
-from harness.core.cell import Cell
-from harness.core.errors import Problem
-from harness.core.latency import MOST_TIMED_RUNS
-from harness.core.model_settings import MOST_SIZE, SettingName
-from harness.core.scenario import SCENARIOS
-from harness.core.shape_times import MOST_SHAPES
-from harness.core.structure import FilePlace
+from harness.core.files.structure import FilePlace
+from harness.core.records.cell import Cell
+from harness.core.records.model_settings import MOST_SIZE, SettingName
+from harness.core.records.scenario import SCENARIOS
+from harness.core.records.shape_times import MOST_SHAPES
+from harness.core.text.errors import Problem
+from harness.core.timing.latency import MOST_TIMED_RUNS
 from harness.plan.selector import Selector, SelectorTable, selector_from
 
 REPEAT = "repeat."

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from harness.core.model_settings import MOST_SIZE
-from harness.core.scenario import SCENARIOS
-from harness.core.ways import WAYS, TextSettings
+from harness.core.records.model_settings import MOST_SIZE
+from harness.core.records.scenario import SCENARIOS
+from harness.core.records.ways import WAYS, TextSettings
 
 if TYPE_CHECKING:
     ScenarioName = str

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.cell import Cell
-from harness.core.globs import Globs, glob_matcher
+from harness.core.records.cell import Cell
+from harness.core.text.globs import Globs, glob_matcher
 
 SelectorText = Annotated[str, Meta(min_length=1)]
 Texts = Annotated[list[SelectorText], Meta(min_length=1)]
@@ -47,7 +47,7 @@ class SelectorTable(msgspec.Struct, kw_only=True):
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions on a cell, as in ``SelectorTable``: for every key that is set, one of the globs matches.
 
-    Globs are those of ``harness.core.globs``. A cell without one of the ``axes`` does not match.
+    Globs are those of ``harness.core.text.globs``. A cell without one of the ``axes`` does not match.
     """
 
     suite: Globs = ()

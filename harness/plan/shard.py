@@ -4,8 +4,8 @@ import heapq
 import re
 from collections.abc import Mapping
 
-from harness.core.errors import UsageError
-from harness.core.run_info import ShardInfo
+from harness.core.records.run_info import ShardInfo
+from harness.core.text.errors import UsageError
 from harness.plan.plan import Plan
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.facts import CPU_PROVIDER
+from harness.core.records.facts import CPU_PROVIDER
 from harness.plan.known_provider import known_provider
 
 SYSTEMS = {"linux": "linux", "windows": "windows", "macos": "macos", "darwin": "macos"}

@@ -10,10 +10,10 @@ from msgspec import UNSET
 
 from harness.catalog.option import PrecisionMode
 from harness.catalog.provider import Accuracy
-from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.precision import IN_MODEL
-from harness.core.run_work import WORK_LIMIT
-from harness.core.structure import OPTION
+from harness.core.files.structure import OPTION
+from harness.core.records.cell import AXIS_DEFAULTS, Cell
+from harness.core.records.precision import IN_MODEL
+from harness.core.records.run_work import WORK_LIMIT
 from harness.plan.file_format import RenewAfter, TargetTable, Timeouts
 from harness.plan.known_provider import (
     EP,
@@ -80,7 +80,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         options: Provider options of the target; ``options_at`` adds those of a cell.
         precisions: Modes of a provider that the catalogue lacks: name -> the options that choose it.
         memory_limit_mb: Limit on the memory of a process, in MiB; None for no limit.
-        work_limit: Operations of one run up to which a model is run again; see ``harness.core.run_work``.
+        work_limit: Operations of one run up to which a model is run again; see
+            ``harness.core.records.run_work``.
         places: Interchangeable runtimes; None for ``runtime`` alone.
         device_lock: Name of the device that sessions occupy; empty for none, None to derive it.
     """

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.errors import Problem
-from harness.core.noise_limits import DEFAULT_LIMITS, NoiseLimits
-from harness.core.policy import DEFAULT_STEPS, Policy
-from harness.core.structure import FilePlace
-from harness.core.tolerance import Tolerance
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS, NoiseLimits
+from harness.core.comparison.policy import DEFAULT_STEPS, Policy
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.files.structure import FilePlace
+from harness.core.text.errors import Problem
 from harness.plan.selector import Selector, SelectorTable, selector_from
 
 _FIXED = ("rtol", "atol")
@@ -92,7 +92,7 @@ class ToleranceEntry(msgspec.Struct, frozen=True, kw_only=True):
         noise_precision: Precision whose rounding makes the noise; empty for the cell's precision.
         steps: Quantization steps that an output computed in integers may be off; None for the default.
         table_only: Whether the built-in table judges, not the model's own rounding noise.
-        bits: As in ``harness.core.policy.Policy``.
+        bits: As in ``harness.core.comparison.policy.Policy``.
     """
 
     selector: Selector

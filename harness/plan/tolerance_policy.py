@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from harness.core.cell import Cell
-from harness.core.errors import Problem, UsageError
-from harness.core.metrics import ATOL_GRID
-from harness.core.policy import Policy
-from harness.core.record import Record
-from harness.core.structure import FilePlace, deviations
+from harness.core.comparison.metrics import ATOL_GRID
+from harness.core.comparison.policy import Policy
+from harness.core.files.structure import FilePlace, deviations
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
+from harness.core.text.errors import Problem, UsageError
 from harness.plan.matrix import read_toml
 from harness.plan.selector import LastMatch
 from harness.plan.tolerance_entry import (

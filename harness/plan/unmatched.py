@@ -3,11 +3,11 @@
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from harness.core.cell import Cell
-from harness.core.errors import Problem, valid_names
-from harness.core.globs import Globs
-from harness.core.scenario import PLAIN, SCENARIOS, SHAPED
-from harness.core.structure import OPTION, FilePlace
+from harness.core.files.structure import OPTION, FilePlace
+from harness.core.records.cell import Cell
+from harness.core.records.scenario import PLAIN, SCENARIOS, SHAPED
+from harness.core.text.errors import Problem, valid_names
+from harness.core.text.globs import Globs
 from harness.plan.matrix import Matrix
 from harness.plan.selector import Selector, SelectorIndex, model_matcher, selector_from
 

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.delivered_precision import DELIVERED
-from harness.core.errors import Problem, valid_names
-from harness.core.globs import Globs, glob_matcher
-from harness.core.structure import FilePlace
-from harness.core.version_range import EXAMPLE, version_range
+from harness.core.files.structure import FilePlace
+from harness.core.findings.delivered_precision import DELIVERED
+from harness.core.text.errors import Problem, valid_names
+from harness.core.text.globs import Globs, glob_matcher
+from harness.core.text.version_range import EXAMPLE, version_range
 from harness.plan.selector import OneOrMore, SelectorText, one_or_more
 from harness.plan.surroundings import SYSTEMS, Surroundings
 

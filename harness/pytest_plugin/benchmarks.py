@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.record import Record
+from harness.core.records.record import Record
 
 
 def why_not_measured(config: pytest.Config) -> str:

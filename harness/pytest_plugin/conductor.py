@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.cell import Cell
+from harness.core.records.cell import Cell
 from harness.engine.prestarted import target_tables
 from harness.pytest_plugin.brief import Brevity
 from harness.pytest_plugin.items import CellItem

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.record import Record
-from harness.core.value import Map, Sequence, Tensor, Value
-from harness.core.verdict import Family
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
+from harness.core.values.value import Map, Sequence, Tensor, Value
 from harness.corpus.case import Case
 from harness.pytest_plugin.item_outcome import outcome_of
 from harness.pytest_plugin.items import settle

@@ -5,11 +5,11 @@ from typing import Literal
 import msgspec
 from msgspec import UNSET
 
-from harness.core.cell import Cell
-from harness.core.facts import Placement
-from harness.core.record import Record
-from harness.core.verdict import Family
-from harness.core.visible_text import visible
+from harness.core.records.cell import Cell
+from harness.core.records.facts import Placement
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
+from harness.core.text.visible_text import visible
 from harness.plan.baselines import FIRST_RUN
 from harness.plan.plan import Plan
 from harness.report.report_cell import command_of

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.errors import UsageError
+from harness.core.records.cell import Cell
+from harness.core.text.errors import UsageError
 from harness.plan.plan import Plan
 from harness.pytest_plugin.item_outcome import ItemOutcome, outcome_of
 from harness.pytest_plugin.plans import plans_of

@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.record import Record
-from harness.core.visible_text import visible
+from harness.core.records.record import Record
+from harness.core.text.errors import UsageError
+from harness.core.text.visible_text import visible
 from harness.plan.plan import Plan
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from harness.pytest_plugin.items import CellItem, node_id

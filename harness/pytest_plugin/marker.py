@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.errors import UsageError, valid_names
+from harness.core.records.cell import Cell
+from harness.core.text.errors import UsageError, valid_names
 from harness.plan.plan import Plan
 from harness.plan.selector import SelectorIndex, one_or_more, selector_from
 from harness.plan.unmatched import nearest_names

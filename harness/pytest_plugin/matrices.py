@@ -29,8 +29,8 @@ def only_matrices(config: pytest.Config) -> bool:
 def is_matrix(path: Path) -> bool:
     """Whether a TOML file is a matrix; one that is not valid TOML is, if it has a ``[[target]]`` line."""
     # A session that names none loads as little as it can.
-    from harness.core.reading import MOST_SETTINGS, read_regular
-    from harness.core.toml_text import toml_table
+    from harness.core.files.reading import MOST_SETTINGS, read_regular
+    from harness.core.files.toml_text import toml_table
 
     try:
         content = read_regular(path, MOST_SETTINGS)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.errors import UncontainedError, UsageError
+from harness.core.records.cell import Cell
+from harness.core.text.errors import UncontainedError, UsageError
 from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, NotRun, PlaceChanged, Warned

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import harness.record
 from harness.cli.output import notify
-from harness.core.errors import UsageError, one_line
+from harness.core.text.errors import UsageError, one_line
 from harness.record.recorder import RECORD_VARIABLE, RecorderSettings
 from harness.record.saved_summary import events_summary
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 from markupsafe import Markup
 
-from harness.core.errors import one_line
-from harness.core.verdict import Verdict
-from harness.core.visible_text import visible
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.page import packed_text
 from harness.report.tone import SYMBOLS, spoken, tone
 from harness.report.view import Report

@@ -5,8 +5,8 @@ from html import escape
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.visible_text import visible
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.figures import Share
 from harness.report.rows import TargetRow
 from harness.report.target_file_names import target_file_names

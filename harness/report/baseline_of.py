@@ -7,11 +7,11 @@ from typing import Any
 
 import msgspec
 
-from harness.core.compute_share import share_on_ep
-from harness.core.errors import UsageError
-from harness.core.later_words import what_is_wrong
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict, is_result
+from harness.core.findings.compute_share import share_on_ep
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict, is_result
+from harness.core.text.errors import UsageError
+from harness.core.text.later_words import what_is_wrong
 from harness.plan.baselines import Baseline
 from harness.plan.device_class import class_of, class_words
 from harness.plan.matrix import Matrix

@@ -11,13 +11,13 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import msgspec
 
-from harness.core.agreement import agreements_words, least_share
-from harness.core.compute_share import share_on_ep
-from harness.core.lacking import lack_of
-from harness.core.manner import manners_words
-from harness.core.record import Record
-from harness.core.run_work import unchecked_words
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.agreement.agreement import agreements_words, least_share
+from harness.core.findings.compute_share import share_on_ep
+from harness.core.findings.lacking import lack_of
+from harness.core.records.manner import manners_words
+from harness.core.records.record import Record
+from harness.core.records.run_work import unchecked_words
+from harness.core.records.verdict import Family, Phase, Verdict
 from harness.report.latency_change import median_error
 from harness.report.same_measure import policy_json
 from harness.report.worst import least_bits, most_headroom, worst_error, worst_noise

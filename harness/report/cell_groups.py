@@ -5,9 +5,9 @@ from collections.abc import Iterable
 
 import msgspec
 
-from harness.core.cause import plain_cause
-from harness.core.lacking import lack_of
-from harness.core.verdict import Verdict
+from harness.core.findings.cause import plain_cause
+from harness.core.findings.lacking import lack_of
+from harness.core.records.verdict import Verdict
 from harness.report.figures import first_of
 from harness.report.report_cell import FaultLink, ReportCell, command_of
 

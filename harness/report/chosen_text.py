@@ -5,9 +5,9 @@ from itertools import takewhile
 
 import msgspec
 
-from harness.core.facts import CPU_PROVIDER
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
 from harness.report.report_cell import ReportCell
 
 SHOWN_TOKENS = 64

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.record import Record
+from harness.core.records.cell import AXIS_DEFAULTS
+from harness.core.records.record import Record
 
 
 class Column(msgspec.Struct, frozen=True, kw_only=True):

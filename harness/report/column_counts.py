@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.report.column import Column
 from harness.report.figures import Segment, Share, stacked
 from harness.report.tone import PARTIAL, TONES, WEAK, spoken, tone_of

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.writing import aside
+from harness.core.files.writing import aside
+from harness.core.records.cell import AXIS_DEFAULTS
 from harness.report.cell_columns import CellRow
 from harness.report.inert import inert_csv
 

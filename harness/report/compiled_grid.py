@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from harness.core.verdict import Family
+from harness.core.records.verdict import Family
 from harness.plan.surroundings import surroundings_of
 from harness.report.read import RunData
 from harness.report.tone import SYMBOLS

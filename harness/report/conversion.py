@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from harness.core.record import Record
-from harness.core.verdict import WRONG_NUMBERS, Family
+from harness.core.records.record import Record
+from harness.core.records.verdict import WRONG_NUMBERS, Family
 from harness.report.column import Column
 from harness.report.figures import FiveNumbers, spread
 from harness.report.worst import worst_error

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from harness import __version__
-from harness.core.errors import one_line
-from harness.core.visible_text import visible
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.cell_columns import CellRow
 from harness.report.inert import inert_json
 from harness.report.junit import case_message, case_outcome, case_seconds, exit_outcomes

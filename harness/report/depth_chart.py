@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.trace import BAND, TracedNode, TracedPartition, TracedTarget, TraceError
-from harness.core.visible_text import visible
+from harness.core.records.trace import BAND, TracedNode, TracedPartition, TracedTarget, TraceError
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.chart import Tick
 from harness.report.figures import brief, plural
 

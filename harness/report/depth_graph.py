@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.trace import BAND, TracedNode, TraceError
-from harness.core.visible_text import visible
+from harness.core.records.trace import BAND, TracedNode, TraceError
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.figures import brief, plural
 from harness.report.graph_layout import Point, arrange
 

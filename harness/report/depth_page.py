@@ -5,7 +5,14 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.trace import Trace, TracedModel, TracedNode, TracedPartition, TracedTarget, TraceError
+from harness.core.records.trace import (
+    Trace,
+    TracedModel,
+    TracedNode,
+    TracedPartition,
+    TracedTarget,
+    TraceError,
+)
 from harness.report.depth_chart import DepthChart, depth_chart
 from harness.report.depth_graph import DepthGraph, depth_graph
 from harness.report.figures import brief, plural

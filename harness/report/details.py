@@ -4,15 +4,15 @@ from collections.abc import Iterator
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.leak import cell_leaks
-from harness.core.manner import manners_words
-from harness.core.output_metrics import OutputMetrics
-from harness.core.own_error import own_error, without_verdict
-from harness.core.placement_verdict import share_words
-from harness.core.record import OtherDraw, Record
-from harness.core.run_work import NOT_CHECKED, unchecked_words
-from harness.core.verdict import Family
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.findings.leak import cell_leaks
+from harness.core.records.manner import manners_words
+from harness.core.records.record import OtherDraw, Record
+from harness.core.records.run_work import NOT_CHECKED, unchecked_words
+from harness.core.records.verdict import Family
+from harness.core.text.errors import one_line
+from harness.core.verdicts.own_error import own_error, without_verdict
+from harness.core.verdicts.placement_verdict import share_words
 from harness.report.facts_in_words import evidence, noise_words, scenario_facts
 from harness.report.figures import brief, first_of, multiple, plural
 from harness.report.report_cell import (

@@ -4,14 +4,14 @@ import types
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.core.agreement import changed_agreement
-from harness.core.compute_share import share_on_ep
-from harness.core.errors import one_line
-from harness.core.lacking import lack_of, lacks_of
-from harness.core.ranks import is_less, is_worse, rank, why_gone, why_new
-from harness.core.record import Record
-from harness.core.shape_times import times_by_shape
-from harness.core.verdict import Family, Verdict, is_result
+from harness.core.agreement.agreement import changed_agreement
+from harness.core.findings.compute_share import share_on_ep
+from harness.core.findings.lacking import lack_of, lacks_of
+from harness.core.records.record import Record
+from harness.core.records.shape_times import times_by_shape
+from harness.core.records.verdict import Family, Verdict, is_result
+from harness.core.text.errors import one_line
+from harness.core.verdicts.ranks import is_less, is_worse, rank, why_gone, why_new
 from harness.report.failing_ways import generation_changes
 from harness.report.figures import brief
 from harness.report.latencies import compared_latencies

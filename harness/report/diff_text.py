@@ -3,8 +3,8 @@
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from harness.core.lacking import Lacking
-from harness.core.visible_text import WIDTH
+from harness.core.findings.lacking import Lacking
+from harness.core.text.visible_text import WIDTH
 from harness.report.figures import plural
 from harness.report.gate import Breach, Judgement
 from harness.report.inert import annotation, code, heading, markdown_table, plain_line

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.report.column import Column
 from harness.report.view import Report
 

@@ -5,7 +5,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 
 EXECUTORCH_COLUMNS = ("Test ID", "Test Case", "Flow", "Params", "Result", "Result Detail")
 """Columns without which a file is no such report."""

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from harness.core.agreement import agreements_words
-from harness.core.errors import one_line
-from harness.core.output_metrics import Noise, OutputMetrics, PrecisionError
-from harness.core.record import Record
-from harness.core.reference_answer import Adjudication
-from harness.core.scenario import Observation, ParameterValue
+from harness.core.agreement.agreement import agreements_words
+from harness.core.comparison.output_metrics import Noise, OutputMetrics, PrecisionError
+from harness.core.records.record import Record
+from harness.core.records.reference_answer import Adjudication
+from harness.core.records.scenario import Observation, ParameterValue
+from harness.core.text.errors import one_line
 from harness.report.figures import alike, brief, first_of, multiple, plural, ratio
 
 _SHOWN = 4

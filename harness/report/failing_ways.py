@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator
 
-from harness.core.generation_figures import Generated, GenerationFigures
-from harness.core.record import Record
-from harness.core.scenario import GENERATE
+from harness.core.records.generation_figures import Generated, GenerationFigures
+from harness.core.records.record import Record
+from harness.core.records.scenario import GENERATE
 from harness.report.figures import brief
 
 _CHANGED = 0.01

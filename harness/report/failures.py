@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
-from harness.core.verdict import Family
+from harness.core.records.verdict import Family
 from harness.report.figures import Share
 from harness.report.operator_pages import is_tried, only_operator
 from harness.report.report_cell import SHOWN_RETRIES, ReportCell

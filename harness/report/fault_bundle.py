@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import msgspec
 
-from harness.core.fault import TRIAGE_FOLDER, Fault
-from harness.core.reading import read_regular
-from harness.core.writing import write_aside
+from harness.core.files.reading import read_regular
+from harness.core.files.writing import write_aside
+from harness.core.records.fault import TRIAGE_FOLDER, Fault
 
 MAX_COPIED_BYTES = 16 * 2**20
 """Size of the largest bundle that is copied into a report outside the run folder."""

@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.fault import GraphNode, GraphTensor, ReducedModel
-from harness.core.visible_text import visible
+from harness.core.records.fault import GraphNode, GraphTensor, ReducedModel
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.figures import first_of, plural
 from harness.report.graph_layout import BETWEEN_BOXES, Point, arrange
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.fault import Fault
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.records.fault import Fault
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
 from harness.report.fault_bundle import BundleArchive, BundleOf
 from harness.report.merge import MergedRun, RunFault
 from harness.report.paging import split

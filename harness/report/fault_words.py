@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.fault import Condition, Fault, Frame, Location, ReducedModel, Repetition
-from harness.core.verdict import Verdict
+from harness.core.records.fault import Condition, Fault, Frame, Location, ReducedModel, Repetition
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import one_line
 from harness.report.fault_merge import ReportFault
 from harness.report.figures import Share, first_of, multiple, plural
 from harness.report.tone import spoken

@@ -5,7 +5,7 @@ from itertools import accumulate, groupby
 
 import msgspec
 
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
 from harness.report.fault_graph import GraphDrawing, draw
 from harness.report.fault_merge import SHOWN_FAULT_CELLS, FaultCell, ReportFault
 from harness.report.fault_words import ConditionRow, ShownFrame, condition_rows, facts, frames, title

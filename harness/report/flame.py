@@ -4,8 +4,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.node_times import (
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
+from harness.core.timing.node_times import (
     PARTS_IN_WORDS,
     NodeTime,
     NodeTimes,
@@ -15,7 +16,6 @@ from harness.core.node_times import (
     operator_words,
     time_leaves,
 )
-from harness.core.visible_text import visible
 from harness.report.figures import brief, percentage, plural
 
 ROW_PX = 22

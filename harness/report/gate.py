@@ -7,10 +7,10 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.agreement import agreements_words
-from harness.core.errors import one_line
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.agreement.agreement import agreements_words
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
+from harness.core.text.errors import one_line
 from harness.report.run_diff import CellChange, CellChangeKind, Diff
 
 FlakeReason = Callable[[CellChange], str]

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.generation_figures import Generated, GenerationFigures
-from harness.core.scenario import GENERATE
-from harness.core.verdict import Family
+from harness.core.records.generation_figures import Generated, GenerationFigures
+from harness.core.records.scenario import GENERATE
+from harness.core.records.verdict import Family
+from harness.core.text.errors import one_line
 from harness.report.chosen_text import ChosenText, cpu_text, diverging_texts
 from harness.report.column import Column
 from harness.report.failing_ways import decisive, fails, first_wrong, generates, largest_kl

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from harness.core.generation_figures import Generated, GenerationFigures
-from harness.core.verdict import Verdict
+from harness.core.records.generation_figures import Generated, GenerationFigures
+from harness.core.records.verdict import Verdict
 from harness.report.cell_columns import RecordRow
 from harness.report.failing_ways import fails, largest_kl
 from harness.report.merge import MergedRun

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from harness.core.record import Record
-from harness.core.verdict import WRONG_NUMBERS, Family
+from harness.core.records.record import Record
+from harness.core.records.verdict import WRONG_NUMBERS, Family
 from harness.report.column import Column
 from harness.report.figures import Segment, stacked
 from harness.report.report_cell import ReportCell

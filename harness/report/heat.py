@@ -6,8 +6,8 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.verdict import Family
+from harness.core.records.cell import AXIS_DEFAULTS
+from harness.core.records.verdict import Family
 from harness.report.column import Column
 from harness.report.figures import Share
 from harness.report.model_grid import column_filters

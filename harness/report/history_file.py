@@ -10,11 +10,11 @@ from typing import Any, Self
 
 import msgspec
 
-from harness.core.cause import plain_cause
-from harness.core.errors import UsageError, one_line
-from harness.core.reading import MOST_RECORDS, open_regular
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.files.reading import MOST_RECORDS, open_regular
+from harness.core.findings.cause import plain_cause
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
+from harness.core.text.errors import UsageError, one_line
 from harness.report.column import column_of
 from harness.report.history_rows import run_row, trend_rows
 from harness.report.latency_change import median_error

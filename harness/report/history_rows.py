@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
 from harness.report.column import column_of, columns_in_order
 from harness.report.column_counts import summarise
 from harness.report.column_precision import measure_column

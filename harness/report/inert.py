@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.visible_text import visible
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 
 _MAX_CODE = 300
 _MAX_CSV = 2_000

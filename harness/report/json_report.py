@@ -5,9 +5,9 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.fault import Fault
-from harness.core.run_info import TargetExit
-from harness.core.verdict import Verdict
+from harness.core.records.fault import Fault
+from harness.core.records.run_info import TargetExit
+from harness.core.records.verdict import Verdict
 from harness.report.cell_columns import CellRow
 from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.inert import inert_json

@@ -3,10 +3,10 @@
 import html
 from collections.abc import Iterable, Iterator, Sequence
 
-from harness.core.errors import one_line
-from harness.core.run_info import TargetExit
-from harness.core.verdict import Family, Verdict, lacks_target
-from harness.core.visible_text import visible
+from harness.core.records.run_info import TargetExit
+from harness.core.records.verdict import Family, Verdict, lacks_target
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.cell_columns import CellRow
 from harness.report.rows import TargetRow
 from harness.report.view import Report

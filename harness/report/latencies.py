@@ -6,8 +6,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.core.latency import Latency
-from harness.core.record import Record
+from harness.core.records.record import Record
+from harness.core.timing.latency import Latency
 from harness.report.figures import plural
 from harness.report.latency_change import USUAL_SPREAD, LatencyChange, Pair, latency_changes
 from harness.report.likeness import Likeness

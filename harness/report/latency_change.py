@@ -15,7 +15,7 @@ empirical Bayes methods", Statistical Applications in Genetics and Molecular Bio
 Without any runs to learn it from, ``USUAL_SPREAD`` counts as ten.
 
 Of hundreds of equal cells some differ much by chance. All p-values of a run together decide which ones are
-reported: ``harness.core.student.discoveries``.
+reported: ``harness.core.timing.student.discoveries``.
 """
 
 import functools
@@ -28,9 +28,9 @@ from typing import Any, Literal
 import msgspec
 import numpy as np
 
-from harness.core.latency import Latency
-from harness.core.student import critical, discoveries, survival, trigamma, trigamma_inverse
-from harness.core.value import Floats
+from harness.core.timing.latency import Latency
+from harness.core.timing.student import critical, discoveries, survival, trigamma, trigamma_inverse
+from harness.core.values.value import Floats
 
 FLOOR = 0.05
 """A change by at most this share does not matter: the place of code and data in memory alone changes as

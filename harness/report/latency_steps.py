@@ -8,8 +8,8 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from harness.core.level_steps import Step, level_steps
-from harness.core.student import discoveries
+from harness.core.timing.level_steps import Step, level_steps
+from harness.core.timing.student import discoveries
 from harness.report.latency_change import FALSE_SHARE, FLOOR
 from harness.report.trend_points import LatencyStep, RunPoint
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.graph_levels import GRAPH_CHANGE_KINDS, ORIGINS, Levels
+from harness.core.records.graph_levels import GRAPH_CHANGE_KINDS, ORIGINS, Levels
 from harness.report.page import Pages, write_pages
 
 _PAGE = "levels.html"

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.other_build import PLUGIN, RUNTIME, built, library_names, other_builds
+from harness.core.findings.other_build import PLUGIN, RUNTIME, built, library_names, other_builds
+from harness.core.text.errors import one_line
 from harness.report.environment import EnvironmentRow, environment_table
 from harness.report.figures import first_of
 from harness.report.latency_change import unlike

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from harness.core.cause import plain_cause
-from harness.core.errors import one_line
-from harness.core.lacking import lack_of
-from harness.core.verdict import WRONG_NUMBERS, Family, Verdict
-from harness.core.visible_text import visible
+from harness.core.findings.cause import plain_cause
+from harness.core.findings.lacking import lack_of
+from harness.core.records.verdict import WRONG_NUMBERS, Family, Verdict
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.figures import first_of
 from harness.report.operator_pages import only_operator
 from harness.report.report_cell import ReportCell

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from harness.core.errors import one_line
-from harness.core.leak import Lives, cell_leaks
-from harness.core.record import Record
+from harness.core.findings.leak import Lives, cell_leaks
+from harness.core.records.record import Record
+from harness.core.text.errors import one_line
 
 _WORDS_CHARS = 300
 

@@ -4,13 +4,13 @@ It is the precision that explains the error within the limits, as for the verdic
 shows no precision.
 """
 
-from harness.core.delivered_precision import delivered_precision
-from harness.core.noise_limits import DEFAULT_LIMITS, NoiseLimits, beyond
-from harness.core.output_metrics import OutputMetrics
-from harness.core.policy import Policy
-from harness.core.record import Record
-from harness.core.tolerance import FLOORS, UNIT_ROUNDOFF
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS, NoiseLimits, beyond
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import FLOORS, UNIT_ROUNDOFF
+from harness.core.findings.delivered_precision import delivered_precision
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 
 NEAR_BITS = 2.0
 """Bits above the limit of ``precision_loss`` within which a right answer is near it."""

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from harness.core.generation_figures import GenerationFigures
-from harness.core.noise_limits import DEFAULT_LIMITS
-from harness.core.verdict import Family
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS
+from harness.core.records.generation_figures import GenerationFigures
+from harness.core.records.verdict import Family
 from harness.report.cell_groups import Groups
 from harness.report.failing_ways import decisive, first_wrong, largest_kl
 from harness.report.figures import alike, brief, multiple, percentage, plural, ratio

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from harness.core.leak import LEAK_KIB, YOUNG_LEAK_KIB, ResidentMemory, resident_memory
-from harness.core.record import Record
+from harness.core.findings.leak import LEAK_KIB, YOUNG_LEAK_KIB, ResidentMemory, resident_memory
+from harness.core.records.record import Record
 from harness.report.view import Report
 
 

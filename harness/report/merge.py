@@ -8,15 +8,15 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.cell import AXIS_DEFAULTS, parse_cell_id
-from harness.core.errors import Problem, one_line
-from harness.core.fault import Fault
-from harness.core.latency import Latency
-from harness.core.policy_study import PolicyStudy
-from harness.core.record import SCHEMA, Record
-from harness.core.run_info import ShardInfo, TargetExit
-from harness.core.trace import Trace
-from harness.core.verdict import Verdict
+from harness.core.records.cell import AXIS_DEFAULTS, parse_cell_id
+from harness.core.records.fault import Fault
+from harness.core.records.policy_study import PolicyStudy
+from harness.core.records.record import SCHEMA, Record
+from harness.core.records.run_info import ShardInfo, TargetExit
+from harness.core.records.trace import Trace
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import Problem, one_line
+from harness.core.timing.latency import Latency
 from harness.report.compiled_grid import CompiledBy, CompiledCell, compiled_cells
 from harness.report.figures import first_of, plural
 from harness.report.read import RunData

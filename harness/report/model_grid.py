@@ -10,12 +10,12 @@ from itertools import accumulate, groupby
 import msgspec
 from markupsafe import Markup
 
-from harness.core.agreement import agreements_words, answers_ratio, task_name
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.compute_share import nodes_on_ep
-from harness.core.errors import one_line
-from harness.core.record import Record, encode_record
-from harness.core.verdict import Family
+from harness.core.agreement.agreement import agreements_words, answers_ratio, task_name
+from harness.core.findings.compute_share import nodes_on_ep
+from harness.core.records.cell import AXIS_DEFAULTS
+from harness.core.records.record import Record, encode_record
+from harness.core.records.verdict import Family
+from harness.core.text.errors import one_line
 from harness.report import paging
 from harness.report.column import Column
 from harness.report.figures import Share

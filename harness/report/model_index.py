@@ -9,7 +9,7 @@ from typing import Protocol
 import msgspec
 from markupsafe import Markup
 
-from harness.core.visible_text import visible
+from harness.core.text.visible_text import visible
 from harness.report.page import packed_text
 
 _FIRST_LETTER = ord("a")

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import msgspec
 
-from harness.core.globs import glob_matcher
-from harness.core.verdict import Family, Verdict, is_result
+from harness.core.records.verdict import Family, Verdict, is_result
+from harness.core.text.globs import glob_matcher
 from harness.report.diff import kind_between
 from harness.report.figures import Share
 from harness.report.reason_signature import signature_from

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from harness.core.node_times import (
+from harness.core.timing.node_times import (
     PARTS_IN_WORDS,
     NodeTimes,
     by_operator,
@@ -19,7 +19,7 @@ from harness.core.node_times import (
     operator_words,
     time_leaves,
 )
-from harness.core.student import discoveries, survival
+from harness.core.timing.student import discoveries, survival
 from harness.report.figures import brief, percentage
 from harness.report.latency_change import FALSE_SHARE, FLOOR, FLOOR_MS, LARGEST_P, PRIOR_RUNS, USUAL_SPREAD
 

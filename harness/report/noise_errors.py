@@ -8,10 +8,10 @@ from itertools import chain
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.output_metrics import Noise
-from harness.core.record import Record
-from harness.core.verdict import WRONG_NUMBERS, Family
+from harness.core.comparison.output_metrics import Noise
+from harness.core.records.record import Record
+from harness.core.records.verdict import WRONG_NUMBERS, Family
+from harness.core.text.errors import one_line
 from harness.report.column import Column
 from harness.report.figures import FiveNumbers, Share, spread
 from harness.report.report_cell import ReportCell

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from harness.core.errors import one_line
-from harness.core.visible_text import visible
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.rows import TargetRow
 from harness.report.view import Report
 

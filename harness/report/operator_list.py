@@ -14,11 +14,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line, valid_names
-from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.record import ModelContent, Record
-from harness.core.toml_text import toml_table
-from harness.core.verdict import Family, Verdict
+from harness.core.files.reading import MOST_SETTINGS, read_regular
+from harness.core.files.toml_text import toml_table
+from harness.core.records.record import ModelContent, Record
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import UsageError, one_line, valid_names
 from harness.report.operator_pages import is_tried, only_operator
 
 _KEYS = ("operator", "opset", "types", "ranks", "notes")

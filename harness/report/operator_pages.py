@@ -12,8 +12,8 @@ from typing import ClassVar
 import msgspec
 
 from harness.catalog.catalog import load_catalog
-from harness.core.record import ModelContent, Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import ModelContent, Record
+from harness.core.records.verdict import Family, Verdict
 from harness.report.column import Column
 from harness.report.environment import KERNELS
 from harness.report.figures import Segment, Share, stacked

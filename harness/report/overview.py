@@ -7,8 +7,8 @@ from typing import ClassVar
 import msgspec
 
 from harness.catalog.option_points import OptionPoints
-from harness.core.errors import one_line
-from harness.core.leak import LEAK_KIB, LEAK_MIB, LEAST_SESSIONS, YOUNG_LEAK_KIB
+from harness.core.findings.leak import LEAK_KIB, LEAK_MIB, LEAST_SESSIONS, YOUNG_LEAK_KIB
+from harness.core.text.errors import one_line
 from harness.report.changes import change_places
 from harness.report.effect import report_effects
 from harness.report.environment import EnvironmentTable, environment_table

@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from harness.core.pace import best_ms
-from harness.core.record import Record
-from harness.core.scenario import PACKAGE_SCENARIO, PLAIN
-from harness.core.shipping import rounds_of
-from harness.core.variant_pace import beside_others
-from harness.core.variant_use import ANSWER_WORDS
-from harness.core.verdict import Family, Verdict
+from harness.core.findings.shipping import rounds_of
+from harness.core.findings.variant_pace import beside_others
+from harness.core.records.record import Record
+from harness.core.records.scenario import PACKAGE_SCENARIO, PLAIN
+from harness.core.records.variant_use import ANSWER_WORDS
+from harness.core.records.verdict import Family, Verdict
+from harness.core.timing.pace import best_ms
 from harness.report.figures import ratio
 from harness.report.view import Report
 

@@ -11,9 +11,9 @@ import jinja2
 from markupsafe import Markup, escape
 
 from harness import __version__
-from harness.core.errors import Problem, UsageError, one_line
-from harness.core.visible_text import visible
-from harness.core.writing import write_aside, writing
+from harness.core.files.writing import write_aside, writing
+from harness.core.text.errors import Problem, UsageError, one_line
+from harness.core.text.visible_text import visible
 from harness.data_files import data_root
 from harness.report.figures import alike, brief, moment, multiple, ratio
 from harness.report.inert import ADDRESS

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.core.compute_share import is_the_cpus
-from harness.core.errors import one_line
-from harness.core.latency import FEWEST_RUNS, Latency
-from harness.core.pace import unbeaten
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.findings.compute_share import is_the_cpus
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import one_line
+from harness.core.timing.latency import FEWEST_RUNS, Latency
+from harness.core.timing.pace import unbeaten
 from harness.report.column import Column
 from harness.report.failing_ways import generates
 from harness.report.figures import brief, plural, spread

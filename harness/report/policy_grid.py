@@ -2,7 +2,7 @@
 
 import msgspec
 
-from harness.core.policy_study import PolicyAnswer, PolicyStudy
+from harness.core.records.policy_study import PolicyAnswer, PolicyStudy
 from harness.report.tone import SYMBOLS
 from harness.report.view import Report
 

@@ -5,8 +5,8 @@ from typing import ClassVar
 
 import msgspec
 
-from harness.core.noise_limits import DEFAULT_LIMITS
-from harness.core.output_metrics import Noise
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS
+from harness.core.comparison.output_metrics import Noise
 from harness.report.column_precision import on_scale
 from harness.report.effect import ColumnEffect, report_effects
 from harness.report.headroom import BANDS, ColumnHeadroom, closest, column_headroom

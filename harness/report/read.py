@@ -9,14 +9,21 @@ from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError, one_line
-from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
-from harness.core.later_words import what_is_wrong
-from harness.core.policy_study import POLICIES_FILE, PolicyStudy, decode_policies
-from harness.core.reading import MOST_FILE, MOST_LINE, MOST_RECORDS, open_regular, read_regular, size_text
-from harness.core.record import SCHEMA, Record, decode_record
-from harness.core.run_info import RunInfo
-from harness.core.trace import TRACE_FILE, TRACE_FOLDER, Trace, decode_traces
+from harness.core.files.reading import (
+    MOST_FILE,
+    MOST_LINE,
+    MOST_RECORDS,
+    open_regular,
+    read_regular,
+    size_text,
+)
+from harness.core.records.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
+from harness.core.records.policy_study import POLICIES_FILE, PolicyStudy, decode_policies
+from harness.core.records.record import SCHEMA, Record, decode_record
+from harness.core.records.run_info import RunInfo
+from harness.core.records.trace import TRACE_FILE, TRACE_FOLDER, Trace, decode_traces
+from harness.core.text.errors import Problem, UsageError, one_line
+from harness.core.text.later_words import what_is_wrong
 from harness.report.record_claims import Derived, is_plan_of
 
 _PLAN = "plan.txt"

@@ -1,7 +1,7 @@
 """When two failures with one verdict are the same: by cause, phase, and the reason without figures."""
 
-from harness.core.cause import plain_cause
-from harness.core.errors import one_line
+from harness.core.findings.cause import plain_cause
+from harness.core.text.errors import one_line
 
 _CHARS = 160
 

@@ -10,15 +10,15 @@ from types import FunctionType
 
 import msgspec
 
-from harness.core.cell import Cell
-from harness.core.decide import judged_again, verdict_of
-from harness.core.errors import one_line
-from harness.core.later_words import what_is_wrong
-from harness.core.policy import Policy
-from harness.core.policy_terms import policy_text
-from harness.core.record import Record
-from harness.core.run_info import RunInfo, TargetExit
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.policy_terms import policy_text
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
+from harness.core.records.run_info import RunInfo, TargetExit
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import one_line
+from harness.core.text.later_words import what_is_wrong
+from harness.core.verdicts.decide import judged_again, verdict_of
 from harness.doors import FROZEN_POLICIES, behind, load_registered
 from harness.plan.expectation import ALL_CLEAN, is_expected, is_expected_exit
 from harness.plan.matrix import Matrix

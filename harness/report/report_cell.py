@@ -9,9 +9,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.cell import parse_cell_id
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.cell import parse_cell_id
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.report.column import Column, column_of
 from harness.report.paging import split
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 
 from harness.core.collector import without_collector
-from harness.core.errors import Problem, UsageError, valid_names
-from harness.core.writing import aside, write_aside
+from harness.core.files.writing import aside, write_aside
+from harness.core.text.errors import Problem, UsageError, valid_names
 from harness.report.badge import badge_svg, badges
 from harness.report.cell_columns import CellRow
 from harness.report.comma_separated import axis_names, write_table

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line
-from harness.core.reading import read_regular
-from harness.core.verdict import Verdict
-from harness.core.visible_text import visible
+from harness.core.files.reading import read_regular
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError, one_line
+from harness.core.text.visible_text import visible
 from harness.report.executorch_csv import executorch_results, is_executorch_csv
 from harness.report.wpt_report import WptReport, wpt_results
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from harness.core.lacking import lacks_of
-from harness.core.record import Record
-from harness.core.run_info import TargetExit
-from harness.core.verdict import Family, Verdict
+from harness.core.findings.lacking import lacks_of
+from harness.core.records.record import Record
+from harness.core.records.run_info import TargetExit
+from harness.core.records.verdict import Family, Verdict
 from harness.report.cell_columns import VALUES, CellRow
 from harness.report.column import column_of
 from harness.report.merge import MergedRun

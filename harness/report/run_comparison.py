@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.report.diff import compare_merged
 from harness.report.merge import MergedRun, merge
 from harness.report.read import RunData, read_run, run_folders

@@ -4,7 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
 from harness.report.latencies import Latencies
 from harness.report.likeness import Unlike
 from harness.report.same_measure import MeasurePart

@@ -8,10 +8,10 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.output_metrics import OutputMetrics
-from harness.core.policy_terms import PolicyTerm, changed_terms
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.policy_terms import PolicyTerm, changed_terms
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.report.figures import brief
 
 _BY_POLICY = frozenset({"mismatch", "nan_mismatch", "nondeterministic", "precision_loss"})
@@ -41,7 +41,7 @@ PARTS: tuple[MeasurePart, ...] = ("model", "golden", "policy")
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """The measure of a cell, as far as its record names it; fields as in ``harness.core.record.Record``."""
+    """The measure of a cell, as far as its record names it; fields as in ``core.records.record.Record``."""
 
     model_digest: str = ""
     golden: str = ""

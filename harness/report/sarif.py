@@ -5,7 +5,7 @@ from pathlib import PurePath
 from typing import Any
 
 from harness import __version__
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
 from harness.report.inert import inert_json
 from harness.report.main_causes import MainCause, all_causes
 from harness.report.view import Report

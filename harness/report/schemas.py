@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from harness.core.json_schema import json_schema_of
-from harness.core.speed_change import SpeedComparison
+from harness.core.files.json_schema import json_schema_of
+from harness.core.timing.speed_change import SpeedComparison
 from harness.report.cell_columns import MEANINGS
 from harness.report.json_report import ReportFile
 from harness.report.run_diff import Diff

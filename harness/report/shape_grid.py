@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.shape_times import ShapeTime, sizes_in, times_by_shape
-from harness.core.visible_text import visible
+from harness.core.records.shape_times import ShapeTime, sizes_in, times_by_shape
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.figures import brief, plural, ratio
 from harness.report.report_cell import ReportCell
 from harness.report.view import Report

@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from harness.core.shape_times import ShapeTime
-from harness.core.student import discoveries
+from harness.core.records.shape_times import ShapeTime
+from harness.core.timing.student import discoveries
 from harness.report.figures import brief, plural
 from harness.report.latency_change import FALSE_SHARE, FLOOR, FLOOR_MS, LARGEST_P
 from harness.report.node_time_change import change_p

@@ -4,9 +4,8 @@ from collections.abc import Collection, Iterator
 
 import msgspec
 
-from harness.core.agreement import agreements_words, answers_ratio
-from harness.core.errors import one_line
-from harness.core.shipping import (
+from harness.core.agreement.agreement import agreements_words, answers_ratio
+from harness.core.findings.shipping import (
     ShippedModel,
     Shipping,
     ShippingAnswer,
@@ -14,6 +13,7 @@ from harness.core.shipping import (
     rounds_of,
     what_to_ship,
 )
+from harness.core.text.errors import one_line
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.report.figures import ratio

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.reading import MOST_FILE, read_regular
-from harness.core.run_info import ShardInfo
+from harness.core.files.reading import MOST_FILE, read_regular
+from harness.core.records.run_info import ShardInfo
 
 SIDE_BY_SIDE = 16
 """Runs of one share of a matrix that a report shows side by side at most; each may add a column for each

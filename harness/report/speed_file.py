@@ -5,9 +5,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line
-from harness.core.reading import MOST_FILE, read_regular
-from harness.core.speed_change import SpeedChange, SpeedComparison
+from harness.core.files.reading import MOST_FILE, read_regular
+from harness.core.text.errors import UsageError, one_line
+from harness.core.timing.speed_change import SpeedChange, SpeedComparison
 from harness.report.latency_change import LatencyChange, LatencyVerdict
 
 _VERDICTS: dict[str, LatencyVerdict] = {"slower": "slower", "faster": "faster", "not_slower": "same"}

@@ -10,11 +10,11 @@ from enum import StrEnum
 
 import msgspec
 
-from harness.core.cause import plain_cause
-from harness.core.errors import one_line
-from harness.core.record import Record
-from harness.core.scenario import NOT_IN_AGENT, NOT_IN_RUNTIME, PLAIN, SCENARIOS
-from harness.core.verdict import Family, Verdict
+from harness.core.findings.cause import plain_cause
+from harness.core.records.record import Record
+from harness.core.records.scenario import NOT_IN_AGENT, NOT_IN_RUNTIME, PLAIN, SCENARIOS
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import one_line
 from harness.report.column import Column, column_of, columns_in_order
 from harness.report.figures import plural
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import msgspec
 
-from harness.core.scenario import PLAIN, SCENARIOS
+from harness.core.records.scenario import PLAIN, SCENARIOS
 from harness.report.column import Column
 from harness.report.compiled_grid import CompiledGrid, compiled_grid
 from harness.report.policy_grid import PolicyGrid, policy_grid

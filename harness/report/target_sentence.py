@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.verdict import Family, Verdict
-from harness.core.visible_text import visible
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.column import Column
 from harness.report.column_counts import ColumnSummary
 from harness.report.column_precision import ColumnPrecision

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from harness.core.agreement import Agreement, agreement_words, task_name
-from harness.core.verdict import Family
+from harness.core.agreement.agreement import Agreement, agreement_words, task_name
+from harness.core.records.verdict import Family
 from harness.report.column import Column
 from harness.report.report_cell import ReportCell
 from harness.report.view import Report

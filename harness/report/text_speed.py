@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.generation_figures import GenerationSpeed
-from harness.core.verdict import Family
+from harness.core.records.generation_figures import GenerationSpeed
+from harness.core.records.verdict import Family
+from harness.core.text.errors import one_line
 from harness.report.figures import brief, ratio
 from harness.report.report_cell import ReportCell
 from harness.report.view import Report

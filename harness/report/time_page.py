@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.node_times import (
+from harness.core.records.record import Record
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
+from harness.core.timing.node_times import (
     PARTS_IN_WORDS,
     Boundary,
     NodeTime,
@@ -16,8 +18,6 @@ from harness.core.node_times import (
     time_leaves,
     time_words,
 )
-from harness.core.record import Record
-from harness.core.visible_text import visible
 from harness.report.figures import brief, percentage, plural
 from harness.report.flame import Flame, flame_by_node, flame_by_operator
 from harness.report.report_cell import ReportCell

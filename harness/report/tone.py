@@ -1,7 +1,7 @@
 """The look of a verdict: a tone (the CSS class) and a symbol, because not everybody can read colour alone."""
 
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 
 PARTIAL = "partial"
 WEAK = "weak"

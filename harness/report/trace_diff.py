@@ -5,9 +5,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import UsageError
-from harness.core.reading import MOST_FILE, read_regular
-from harness.core.trace import (
+from harness.core.files.reading import MOST_FILE, read_regular
+from harness.core.records.trace import (
     TRACE_FILE,
     Trace,
     TracedNode,
@@ -17,7 +16,8 @@ from harness.core.trace import (
     TraceFinding,
     decode_traces,
 )
-from harness.core.visible_text import visible
+from harness.core.text.errors import UsageError
+from harness.core.text.visible_text import visible
 from harness.report.figures import brief
 
 _SHOWN = 20

@@ -10,12 +10,12 @@ from typing import Any, Protocol
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line, valid_names
-from harness.core.globs import glob_matcher
-from harness.core.later_words import unknown_word
-from harness.core.policy_terms import PolicyTerm
-from harness.core.ranks import why_gone, why_new
-from harness.core.verdict import Family, Verdict, is_result
+from harness.core.comparison.policy_terms import PolicyTerm
+from harness.core.records.verdict import Family, Verdict, is_result
+from harness.core.text.errors import UsageError, one_line, valid_names
+from harness.core.text.globs import glob_matcher
+from harness.core.text.later_words import unknown_word
+from harness.core.verdicts.ranks import why_gone, why_new
 from harness.report.diff import kind_between
 from harness.report.latency_steps import by_cell, latency_steps
 from harness.report.likeness import UNAVAILABLE_KEY, fact_differences

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.report.figures import Share, brief
 from harness.report.run_diff import CellChangeKind
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.lacking import Lacking, lacks_of
-from harness.core.record import Record
-from harness.core.run_info import TargetExit
-from harness.core.verdict import Family, Verdict, says_nothing
+from harness.core.findings.lacking import Lacking, lacks_of
+from harness.core.records.record import Record
+from harness.core.records.run_info import TargetExit
+from harness.core.records.verdict import Family, Verdict, says_nothing
+from harness.core.text.errors import one_line
 from harness.report.cell_groups import Groups, grouped
 from harness.report.column import Column, columns_in_order
 from harness.report.column_counts import ColumnSummary, summarise

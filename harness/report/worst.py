@@ -1,8 +1,8 @@
 """The worst output of a cell: by delivered bits, by tolerance, by rounding noise and by lost precision."""
 
-from harness.core.noise_limits import DEFAULT_LIMITS, rms_limit
-from harness.core.output_metrics import Noise, PrecisionError
-from harness.core.record import Record
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS, rms_limit
+from harness.core.comparison.output_metrics import Noise, PrecisionError
+from harness.core.records.record import Record
 
 HEADROOM_WARNING = 0.8
 """Share of the allowed error above which a rise is reported: the next rise may be a mismatch."""

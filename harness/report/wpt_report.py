@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 
 WPT_STATUSES = {
     "PASS": Verdict.PASS,

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from typing import Any
 
-from harness.core.errors import one_line
-from harness.core.verdict import Family, Verdict
-from harness.core.visible_text import visible
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.report.cell_columns import CellRow
 from harness.report.inert import inert_json
 from harness.report.junit import case_message, case_seconds

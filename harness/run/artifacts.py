@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.own_error import own_error, without_verdict
-from harness.core.record import Record
-from harness.core.value import value_bytes
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
+from harness.core.values.value import value_bytes
+from harness.core.verdicts.own_error import own_error, without_verdict
 from harness.corpus.protos import encode
 from harness.engine.events import Finished, ProcessEnded
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
-from harness.core.writing import write_aside
+from harness.core.files.writing import write_aside
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.corpus.cache import cache_root
 from harness.engine.queues import RESTART_MS
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from harness.core.run_info import TargetExit
-from harness.core.verdict import Verdict
+from harness.core.records.run_info import TargetExit
+from harness.core.records.verdict import Verdict
 from harness.engine.events import ProcessEnded
 from harness.plan.expectation import ALL_CLEAN, is_expected_exit
 

@@ -7,10 +7,10 @@ from pathlib import Path, PurePath
 from types import TracebackType
 from typing import Protocol, Self
 
-from harness.core.errors import UsageError
-from harness.core.record import Record
-from harness.core.run_info import RunInfo
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.run_info import RunInfo
+from harness.core.records.verdict import Family
+from harness.core.text.errors import UsageError
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished, Warned
 from harness.engine.native_crash import with_native_stacks

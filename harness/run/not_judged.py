@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
-from harness.core.cause import plain_cause
-from harness.core.errors import one_line
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
-from harness.core.visible_text import visible
+from harness.core.findings.cause import plain_cause
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 
 MOST_CAUSES = 5
 """Largest number of listed causes; the report has all."""

@@ -13,10 +13,10 @@ from pathlib import Path
 import msgspec
 
 from harness.agent.posix import user_id
-from harness.core.errors import UsageError
-from harness.core.reading import read_regular
-from harness.core.run_info import RunInfo
-from harness.core.writing import aside, write_aside
+from harness.core.files.reading import read_regular
+from harness.core.files.writing import aside, write_aside
+from harness.core.records.run_info import RunInfo
+from harness.core.text.errors import UsageError
 from harness.corpus.cache import cache_root, fill_once
 
 INFO = "run.json"

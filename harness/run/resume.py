@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line
-from harness.core.other_build import other_builds
-from harness.core.record import Record
-from harness.core.run_info import RunInfo
+from harness.core.findings.other_build import other_builds
+from harness.core.records.record import Record
+from harness.core.records.run_info import RunInfo
+from harness.core.text.errors import UsageError, one_line
 from harness.corpus.case import load_case
 from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import Suite

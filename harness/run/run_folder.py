@@ -11,11 +11,11 @@ from typing import Any
 import filelock
 import msgspec
 
-from harness.core.errors import UsageError
-from harness.core.reading import MOST_RECORDS, open_regular
-from harness.core.record import SCHEMA, Record, decode_record, encode_record
-from harness.core.run_info import PlaceInfo, RunInfo, TargetExit
-from harness.core.writing import aside, write_aside, writing
+from harness.core.files.reading import MOST_RECORDS, open_regular
+from harness.core.files.writing import aside, write_aside, writing
+from harness.core.records.record import SCHEMA, Record, decode_record, encode_record
+from harness.core.records.run_info import PlaceInfo, RunInfo, TargetExit
+from harness.core.text.errors import UsageError
 from harness.engine.events import PlaceChanged, ProcessEnded, TargetReady
 from harness.plan.plan import Plan
 from harness.run.artifacts import keep_exit, record_without_verdict

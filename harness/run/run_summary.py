@@ -4,10 +4,10 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from harness.core.errors import one_line
-from harness.core.lacking import Lacking
-from harness.core.verdict import Family, Verdict
-from harness.core.visible_text import WIDTH, visible
+from harness.core.findings.lacking import Lacking
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import WIDTH, visible
 from harness.run.not_judged import not_judged
 
 if TYPE_CHECKING:

@@ -8,15 +8,15 @@ import msgspec
 from msgspec import UNSET
 
 from harness.catalog.option_points import OptionPoints
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
-from harness.core.facts import CPU_PROVIDER
-from harness.core.lacking import lack_of
-from harness.core.leak import Lives, cell_leaks
-from harness.core.node_times import time_words
-from harness.core.ranks import rank
-from harness.core.record import Record
-from harness.core.run_info import RunInfo, TargetExit
-from harness.core.verdict import Family, Verdict, is_result, says_nothing
+from harness.core.findings.lacking import lack_of
+from harness.core.findings.leak import Lives, cell_leaks
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.record import Record
+from harness.core.records.run_info import RunInfo, TargetExit
+from harness.core.records.verdict import Family, Verdict, is_result, says_nothing
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.timing.node_times import time_words
+from harness.core.verdicts.ranks import rank
 from harness.engine.events import ProcessEnded
 from harness.plan.baselines import BaselineFit
 from harness.plan.plan import Plan

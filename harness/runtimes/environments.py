@@ -21,7 +21,7 @@ from typing import Any
 import filelock
 import msgspec
 
-from harness.core.errors import UsageError, one_line
+from harness.core.text.errors import UsageError, one_line
 from harness.corpus.cache import cache_root, fill_once
 from harness.plan.target import Runtime, is_path
 from harness.runtimes import npm

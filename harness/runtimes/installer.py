@@ -5,7 +5,7 @@ import subprocess
 import threading
 from pathlib import Path
 
-from harness.core.errors import HarnessError
+from harness.core.text.errors import HarnessError
 from harness.runtimes.process_group import kill_group
 
 INSTALL_LIMIT_S = 3600.0

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from harness import agent
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.plan.target import Runtime, is_version
 from harness.runtimes.installer import InstallError
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from harness import agent
-from harness.core.errors import UsageError, one_line
+from harness.core.text.errors import UsageError, one_line
 
 SOURCES = Path(agent.__file__).parents[1] / "agent_c"
 

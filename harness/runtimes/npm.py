@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.core.errors import one_line
-from harness.core.visible_text import visible
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.runtimes.installer import Installer, InstallError
 
 DRIVER = "playwright-core@1.61.0"

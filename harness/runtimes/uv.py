@@ -5,8 +5,8 @@ import re
 import shutil
 import sysconfig
 
-from harness.core.errors import one_line
-from harness.core.visible_text import visible
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.runtimes.installer import Installer, InstallError
 
 _SHOWN = 240

@@ -8,7 +8,7 @@ from contextlib import closing
 
 import msgspec
 
-from harness.core.facts import CPU_PROVIDER as CPU
+from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.corpus.case import Case, load_case
 from harness.corpus.suite import Suite
 from harness.engine.admission import processors

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from harness.core import wording
-from harness.core.errors import one_line
-from harness.core.reference_answer import EXPECTED
-from harness.core.tolerance import Tolerance, computing_precision, default_tolerance
-from harness.core.value import NamedValues
+from harness.core.comparison import wording
+from harness.core.comparison.tolerance import Tolerance, computing_precision, default_tolerance
+from harness.core.records.reference_answer import EXPECTED
+from harness.core.text.errors import one_line
+from harness.core.values.value import NamedValues
 from harness.corpus.case import Case
 from harness.engine.answer import forgiving
 from harness.engine.compare_sets import compare_sets

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line
+from harness.core.text.errors import UsageError, one_line
 from harness.corpus.case import load_case
 from harness.corpus.composed_model import chained_case
 from harness.corpus.decoder import Decoder, decoder_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.runtimes.installer import InstallError
 from harness.runtimes.javascript import BROWSERS, find_browser, find_node
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 
 from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Provider
-from harness.core.facts import CPU_PROVIDER as CPU
+from harness.core.records.facts import CPU_PROVIDER as CPU
 
 _NUMBERS = re.compile(r"[0-9]+(\.[0-9]+)*")
 

@@ -22,9 +22,9 @@ from harness.agent.launcher import exit_cause
 from harness.agent.sources import sources_in
 from harness.agent.system import processor
 from harness.catalog.catalog import load_catalog
-from harness.core.errors import one_line
-from harness.core.policy_study import ChosenProvider, OfferedDevice, PolicyAnswer, PolicyStudy
-from harness.core.value import leaves_of
+from harness.core.records.policy_study import ChosenProvider, OfferedDevice, PolicyAnswer, PolicyStudy
+from harness.core.text.errors import one_line
+from harness.core.values.value import leaves_of
 from harness.corpus.case import load_case
 from harness.engine.started import OUTPUT, start_process
 from harness.runtimes.process_group import kill_group

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line
-from harness.core.own_error import own_error
+from harness.core.text.errors import UsageError, one_line
+from harness.core.verdicts.own_error import own_error
 from harness.corpus.model_errors import ModelError
 from harness.corpus.protos import TooLargeError
 from harness.corpus.suite import Suite

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
-from harness.core.errors import one_line
-from harness.core.verdict import Cause, Verdict
+from harness.core.records.verdict import Cause, Verdict
+from harness.core.text.errors import one_line
 from harness.plan.target import LIBRARY_SUFFIXES, Target
 from harness.studies.trial import TrialResult
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Provider
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.suite import Suite, open_folder
 from harness.engine.engine import Engine

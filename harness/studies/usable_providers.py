@@ -9,9 +9,9 @@ import msgspec
 
 from harness.catalog.catalog import load_catalog
 from harness.catalog.provider import Provider
-from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.structure import OPTION
-from harness.core.verdict import Cause
+from harness.core.files.structure import OPTION
+from harness.core.records.facts import CPU_PROVIDER as CPU
+from harness.core.records.verdict import Cause
 from harness.engine.launch import is_local
 from harness.places.place_list import list_places
 from harness.plan.matrix import Matrix

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line
-from harness.core.facts import UNREPEATABLE
+from harness.core.records.facts import UNREPEATABLE
+from harness.core.text.errors import UsageError, one_line
 from harness.corpus.case import Case
 from harness.corpus.model_errors import ModelError
 from harness.corpus.origins import RANDOM_OPERATORS

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.value import Value, from_wire, to_wire
+from harness.core.values.value import Value, from_wire, to_wire
 from harness.engine.launch import launch_here
 from harness.engine.process import AgentProcess
 

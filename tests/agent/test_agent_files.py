@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from harness.agent.tensor_files import FILE_FROM, MAP_FROM
-from harness.core.value import Sequence, Tensor, Value, pack, tensor
+from harness.core.values.value import Sequence, Tensor, Value, pack, tensor
 from harness.engine.mapped_tensors import Tensors
 from tests.kit import parse
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from harness.annex.made.decoders.roster import write_decoder
-from harness.core.value import NamedValues, Tensor, from_wire
-from harness.core.ways import WAYS, TextSettings
+from harness.core.records.ways import WAYS, TextSettings
+from harness.core.values.value import NamedValues, Tensor, from_wire
 from harness.corpus.case import Case, load_case
 from harness.corpus.composed_model import chained_case
 from harness.corpus.generation_case import GenerationSupport, data_sets_of, generation_of

@@ -17,9 +17,9 @@ from harness.agent.device_memory import UNKNOWN_MEMORY, Process, load_nvml, of_d
 from harness.agent.latency_runs import HostPeak, processor_wait_ns, time_runs, waiting_for_others
 from harness.agent.session_run import PROGRESS_S
 from harness.agent.system import processor
-from harness.core.latency import latency_of
-from harness.core.shape_times import ShapeTime
-from harness.core.value import tensor
+from harness.core.records.shape_times import ShapeTime
+from harness.core.timing.latency import latency_of
+from harness.core.values.value import tensor
 from tests.kit import parse
 
 RELU = "g (float[N] x) => (float[N] y) { y = Relu(x) }"

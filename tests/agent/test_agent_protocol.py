@@ -12,7 +12,7 @@ import pytest
 
 from harness.agent import installed_packages, ort_runtime
 from harness.agent.safe_text import clean, sendable
-from harness.core.value import tensor
+from harness.core.values.value import tensor
 from tests.kit import parse
 
 Serve = Callable[..., dict[str, Any]]

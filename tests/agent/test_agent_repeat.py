@@ -9,7 +9,7 @@ import pytest
 from harness.agent.repeat import RepeatTally, wire_digest
 from harness.agent.tensor_files import FILE_FROM
 from harness.agent.wire import output_to_wire
-from harness.core.value import from_wire, tensor
+from harness.core.values.value import from_wire, tensor
 from tests.kit import parse
 
 STEADY = "agraph (float[4] x) => (float[4] y) { y = Relu(x) }"

@@ -12,7 +12,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from harness.agent.scenarios.terminate import _cancelled
-from harness.core.value import Sequence, Tensor, Value, from_wire, tensor
+from harness.core.values.value import Sequence, Tensor, Value, from_wire, tensor
 from tests.kit import parse
 
 Serve = Callable[..., dict[str, Any]]

@@ -10,7 +10,7 @@ from onnx import helper
 
 from harness.agent.target_errors import UnfeedableError
 from harness.agent.wire import to_feed
-from harness.core.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
+from harness.core.values.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
 from tests.kit import parse
 
 Run = Callable[..., dict[str, Value]]

@@ -8,7 +8,7 @@ import pytest
 
 from harness.agent.decoding.arrays import array_of, joined
 from harness.agent.target_errors import UnsupportedError
-from harness.core.value import Tensor, from_wire, tensor, to_wire
+from harness.core.values.value import Tensor, from_wire, tensor, to_wire
 
 TYPES = ["float32", "float16", "bfloat16", "float8e4m3fn", "int8", "int64", "bool"]
 

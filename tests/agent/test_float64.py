@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 
 from harness import agent
 from harness.agent.float64.array_budget import ArrayBudget
-from harness.core.value import Sequence, Tensor, Value, tensor
+from harness.core.values.value import Sequence, Tensor, Value, tensor
 from harness.golden.trust import shipped_trust
 from tests.kit import parse
 

@@ -17,8 +17,8 @@ from onnx.reference import ReferenceEvaluator
 from harness.agent.precision.kept import KEPT
 from harness.agent.precision.model_conversion import MODULES, attempted
 from harness.agent.precision.weights import generated_bytes
-from harness.core.precision import CONVERSIONS
-from harness.core.value import Tensor, from_wire, tensor
+from harness.core.records.precision import CONVERSIONS
+from harness.core.values.value import Tensor, from_wire, tensor
 from tests.kit import write_model
 
 Make = Callable[..., tuple[onnx.ModelProto, onnx.ModelProto | None] | str]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.agent.profiled_runs import events_of_runs, node_sums
-from harness.core.node_times import NodeTimes, by_operator, middle, time_words
-from harness.core.value import tensor
+from harness.core.timing.node_times import NodeTimes, by_operator, middle, time_words
+from harness.core.values.value import tensor
 from tests.kit import parse
 
 NPU = {"npu"}

@@ -14,8 +14,8 @@ import pytest
 
 from harness.agent.frame import FrameReader, framed
 from harness.agent.system import CPU_FEATURES
-from harness.core.errors import UsageError
-from harness.core.record import Record
+from harness.core.records.record import Record
+from harness.core.text.errors import UsageError
 from harness.runtimes.native_agent import SOURCES, build_agent
 from tests.agent_c.dialogue_fuzz import CONFIG, FLOATS, HELLO, dialogue, ended, whole_job, write_models
 from tests.kit import harness, read_records

@@ -18,7 +18,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.corpus.suites import open_suite
 from harness.runtimes.native_agent import build_agent
 from harness.runtimes.uv import find_uv

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.cli.main import main
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.runtimes.native_agent import build_agent
 from tests.crooked_ep.faults import COMPILED, LIFE, SCENARIOS, SHOWN_BY, Planted, faults, scenario_faults
 from tests.crooked_ep.models import small_models, write_model

@@ -7,7 +7,7 @@ import pytest
 
 from harness.catalog.catalog import read_catalog
 from harness.catalog.provider import Provider
-from harness.core.errors import Problem, UsageError
+from harness.core.text.errors import Problem, UsageError
 
 GOOD = """
 schema = 1

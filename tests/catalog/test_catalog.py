@@ -7,7 +7,7 @@ import pytest
 
 from harness.catalog.catalog import find_provider, load_catalog, read_catalog
 from harness.catalog.provider import Provider
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.data_files import data_root
 
 # Every name of current and former releases of onnxruntime, and of vendors.

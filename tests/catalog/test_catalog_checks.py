@@ -15,7 +15,7 @@ from harness.catalog.catalog import load_catalog, read_catalog
 from harness.catalog.checks import provider_contradictions
 from harness.catalog.option import Option
 from harness.catalog.provider import Provider
-from harness.core.errors import Problem, UsageError
+from harness.core.text.errors import Problem, UsageError
 from harness.data_files import data_root
 
 FILES = sorted((data_root() / "matrices" / "providers").glob("*.toml"))

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import msgspec
 
 from harness.catalog.option_points import OptionPoints
-from harness.core.latency import TimedRuns, latency_of
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.timing.latency import TimedRuns, latency_of
 from tests.kit import bare_record, placement_of, told_latency
 
 VENDOR = "VendorExecutionProvider"

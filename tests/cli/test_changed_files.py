@@ -11,7 +11,7 @@ import pytest
 from onnx import numpy_helper
 
 from harness.cli import main
-from harness.core.reading import read_regular
+from harness.core.files.reading import read_regular
 from harness.corpus.case import load_case, model_files_state
 from harness.corpus.model_errors import ChangedFileError, ModelError
 from harness.corpus.suite import open_folder

@@ -13,9 +13,9 @@ from harness.annex.advise.candidates import Candidate
 from harness.annex.advise.search_result import Advice, TriedCandidate
 from harness.annex.made.decoders.roster import write_decoder
 from harness.cli import main
-from harness.core.agreement import Agreement
-from harness.core.generation_figures import GenerationFigures, GenerationSpeed
-from harness.core.latency import latency_of
+from harness.core.agreement.agreement import Agreement
+from harness.core.records.generation_figures import GenerationFigures, GenerationSpeed
+from harness.core.timing.latency import latency_of
 from harness.plan.target import Target
 from tests.kit import bare_record, told_latency, write_model
 

@@ -9,11 +9,11 @@ import pytest
 from harness.annex.advise.command_advise_folder import details_of, screen
 from harness.annex.advise.folder_search import FolderAdvice
 from harness.cli import main
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.latency import latency_of
-from harness.core.output_metrics import OutputMetrics
-from harness.core.shipping import ShippingChoice, what_to_ship
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.findings.shipping import ShippingChoice, what_to_ship
+from harness.core.records.cell import AXIS_DEFAULTS
+from harness.core.records.verdict import Verdict
+from harness.core.timing.latency import latency_of
 from harness.plan.target import Target
 from tests.kit import bare_record, told_latency, write_model
 

@@ -14,8 +14,8 @@ import pytest
 
 from harness.annex.made.decoders.roster import write_decoder
 from harness.cli import main
-from harness.core.policy_study import decode_policies
-from harness.core.scenario import SCENARIOS
+from harness.core.records.policy_study import decode_policies
+from harness.core.records.scenario import SCENARIOS
 from harness.studies.usable_providers import DoctorRow
 from tests.kit import read_rows, wait_for
 

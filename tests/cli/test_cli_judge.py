@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from harness.cli import main
-from harness.core.noise_limits import DEFAULT_LIMITS, rms_limit
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS, rms_limit
 from tests.kit import read_rows
 
 MATRIX = """

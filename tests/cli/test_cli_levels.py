@@ -15,8 +15,7 @@ from harness.annex.advise.command_levels import table
 from harness.annex.advise.search_result import TriedCandidate
 from harness.cli.main import main
 from harness.cli.targets import ProviderRequest, wanted_matrix
-from harness.core.errors import UsageError
-from harness.core.graph_levels import (
+from harness.core.records.graph_levels import (
     GraphChange,
     Levels,
     LevelStep,
@@ -25,7 +24,8 @@ from harness.core.graph_levels import (
     TargetShare,
     TargetShares,
 )
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from tests.kit import Capture
 
 MNIST = "zoo/mnist-small-op12"

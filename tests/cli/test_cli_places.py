@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.cli.main import main
-from harness.core.errors import EXIT_UNEXPECTED
+from harness.core.text.errors import EXIT_UNEXPECTED
 from harness.report.read import read_run
 from tests.kit import FAKE_ENV, write_model
 

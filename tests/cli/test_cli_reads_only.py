@@ -11,7 +11,7 @@ import pytest
 
 from harness.cli import main
 from harness.cli.commands import OWN_COMMANDS
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
 from harness.engine.prepare import prepare
 from harness.run.run_folder import RunFolder
 from tests.annex.conformance.submissions import Draft, write_folder

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.core.output_metrics import OutputMetrics
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.verdict import Family, Verdict
 from tests.kit import Capture, bare_record, matrix_of, placement_of, with_facts, write_run
 
 SaveRun = Callable[..., Path]

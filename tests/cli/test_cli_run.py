@@ -15,7 +15,7 @@ import pytest
 
 from harness.cli import main
 from harness.cli.progress import Progress
-from harness.core.record import Record
+from harness.core.records.record import Record
 from harness.run.run_folder import RunFolder
 from tests.kit import Capture, read_records, read_rows
 

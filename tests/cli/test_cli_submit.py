@@ -10,7 +10,7 @@ from harness.annex.conformance.submission_scrub import scrubbed_line
 from harness.annex.conformance.verify.opening import open_submission
 from harness.annex.publication.gather import gather
 from harness.cli import main
-from harness.core.facts import CPU_PROVIDER
+from harness.core.records.facts import CPU_PROVIDER
 from harness.studies.usable_providers import DoctorRow
 from tests.annex.conformance.submissions import NOW
 

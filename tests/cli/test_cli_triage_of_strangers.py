@@ -14,9 +14,9 @@ import pytest
 from harness.annex.fuzz.fuzz_state import planned_cells
 from harness.annex.triage import command_triage as command
 from harness.cli import main
-from harness.core.errors import EXIT_OK, EXIT_USAGE
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import EXIT_OK, EXIT_USAGE
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.prepare import prepare
 from harness.plan.matrix import Matrix

@@ -11,7 +11,7 @@ import harness
 MATRICES = Path(harness.__file__).parents[1] / "matrices"
 
 ARRAYS = {"numpy", "ml_dtypes", "onnx", "onnxruntime"}
-ENGINE = {"filelock", "harness.engine.engine", "harness.core.decide"}
+ENGINE = {"filelock", "harness.engine.engine", "harness.core.verdicts.decide"}
 
 PROGRAM = """
 import sys
@@ -45,8 +45,15 @@ def test_a_command_imports_no_more_than_it_needs(words: list[str], absent: set[s
 
 
 def test_a_record_and_a_plan_need_no_arrays() -> None:
-    """So that listing, collecting and reading start quickly; ``harness.core.noise`` and others measure."""
-    modules = ("core.record", "core.policy", "plan.plan", "plan.matrix", "engine.prepare", "corpus.suites")
+    """So that listing, collecting and reading start quickly; ``core.noise.noise`` and others measure."""
+    modules = (
+        "core.records.record",
+        "core.comparison.policy",
+        "plan.plan",
+        "plan.matrix",
+        "engine.prepare",
+        "corpus.suites",
+    )
     program = (
         f"import importlib, sys\nfor name in {modules}: importlib.import_module('harness.' + name)\n"
         "print(*sys.modules)"

@@ -9,7 +9,7 @@ import pytest
 from msgspec import inspect
 
 from harness.cli.gate_policy import FlakyTable, load_gate_policy
-from harness.core.structure import expected
+from harness.core.files.structure import expected
 from harness.plan.selector import SelectorTable
 from harness.report.gate import Enter, GateLimits
 

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.adjudicate import NamedOutputs, adjudicate
-from harness.core.reference_answer import Adjudication
-from harness.core.tolerance import Tolerance, default_tolerance
-from harness.core.value import Map, Value, tensor
-from harness.core.value import Sequence as Items
+from harness.core.comparison.tolerance import Tolerance, default_tolerance
+from harness.core.records.reference_answer import Adjudication
+from harness.core.values.value import Map, Value, tensor
+from harness.core.values.value import Sequence as Items
+from harness.core.verdicts.adjudicate import NamedOutputs, adjudicate
 
 RANDOM = np.random.default_rng(5)
 TRUTH = RANDOM.normal(size=1000)

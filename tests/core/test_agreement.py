@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from harness.core.agree_key import agree_problems, is_function
-from harness.core.agreement import (
+from harness.core.agreement.agree_key import agree_problems, is_function
+from harness.core.agreement.agreement import (
     Agreement,
     agreement_words,
     agreements_words,
@@ -14,9 +14,9 @@ from harness.core.agreement import (
     summed,
     task_name,
 )
-from harness.core.agreement_default import default_boxes, default_tasks
-from harness.core.structure import FilePlace
-from harness.core.value import Array, tensor
+from harness.core.agreement.agreement_default import default_boxes, default_tasks
+from harness.core.files.structure import FilePlace
+from harness.core.values.value import Array, tensor
 
 
 def of(same: float, count: int, tied: int = 0, kind: str = "top1", failed: str = "") -> Agreement:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness.core.agreement_kinds import KINDS, CannotAgreeError, Counted, Scores, count_answers
-from harness.core.value import Array, Floats, tensor
+from harness.core.agreement.agreement_kinds import KINDS, CannotAgreeError, Counted, Scores, count_answers
+from harness.core.values.value import Array, Floats, tensor
 
 NAN = float("nan")
 

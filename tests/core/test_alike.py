@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from harness.core.alike import usual
-from harness.core.value import Array
+from harness.core.comparison.alike import usual
+from harness.core.values.value import Array
 
 ALL = np.ones(4, np.bool_)
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from harness.core.agreement_kinds import Counted
-from harness.core.box_matching import (
+from harness.core.agreement.agreement_kinds import Counted
+from harness.core.agreement.box_matching import (
     Roles,
     are_boxes,
     are_rows,
@@ -13,7 +13,7 @@ from harness.core.box_matching import (
     overlaps,
     roles_of,
 )
-from harness.core.value import Array, tensor
+from harness.core.values.value import Array, tensor
 
 BOXES = np.array([[0, 0, 10, 10], [20, 20, 30, 30], [40, 40, 50, 60]], np.float32)
 SCORES = np.array([0.9, 0.8, 0.3], np.float32)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.core.cause import innermost, plain_cause, says_little
+from harness.core.findings.cause import innermost, plain_cause, says_little
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.cell import AXIS_DEFAULTS, Cell, escape, parse_cell_id
+from harness.core.records.cell import AXIS_DEFAULTS, Cell, escape, parse_cell_id
 
 ALPHABET = re.compile(r"[A-Za-z0-9._+=,/%-]+/[A-Za-z0-9._+=,/%-]+\[[A-Za-z0-9._+=,/%-]+\]")
 

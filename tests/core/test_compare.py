@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness.core.compare import OutputComparison, compare_all, compare_outputs
-from harness.core.tolerance import EXACT, Tolerance, default_tolerance
-from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.tolerance import EXACT, Tolerance, default_tolerance
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import DTYPES, Map, Sequence, Tensor, Value, tensor
+from harness.core.verdicts.compare import OutputComparison, compare_all, compare_outputs
 
 GOLDEN = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 

@@ -5,13 +5,13 @@ from typing import Literal
 import msgspec
 import pytest
 
-from harness.core.decide import decide
-from harness.core.facts import Facts
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.policy import Policy
-from harness.core.reference_answer import Adjudication, Reference, ReferenceCheck, ReferenceDistance
-from harness.core.tolerance import Tolerance
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.records.facts import Facts
+from harness.core.records.reference_answer import Adjudication, Reference, ReferenceCheck, ReferenceDistance
+from harness.core.records.verdict import Verdict
+from harness.core.verdicts.decide import decide
 from tests.kit import placement_of
 
 ON_EP = placement_of({"Exp": 1})

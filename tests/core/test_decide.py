@@ -8,15 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.cell_end import CellEnd, OwnCpu
-from harness.core.decide import decide
-from harness.core.device_proof import DeviceProof
-from harness.core.facts import SIZED_BY_CHANCE, UNREPEATABLE, Facts, OtherCheck, Repeats
-from harness.core.judging import judging_of
-from harness.core.missing import SHIPPED_POLICIES, Need, missing
-from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
-from harness.core.policy import Policy
-from harness.core.reference_answer import (
+from harness.core.comparison.output_metrics import Noise, OutputDetails, OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.records.cell_end import CellEnd, OwnCpu
+from harness.core.records.device_proof import DeviceProof
+from harness.core.records.facts import SIZED_BY_CHANCE, UNREPEATABLE, Facts, OtherCheck, Repeats
+from harness.core.records.reference_answer import (
     AS_USED,
     EXPECTED,
     REFERENCE,
@@ -25,9 +23,11 @@ from harness.core.reference_answer import (
     ReferenceCheck,
     ReferenceDistance,
 )
-from harness.core.rules import FOR_OTHER_INPUTS, RULE_WORDS, RULES
-from harness.core.tolerance import Tolerance
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.verdicts.decide import decide
+from harness.core.verdicts.judging import judging_of
+from harness.core.verdicts.missing import SHIPPED_POLICIES, Need, missing
+from harness.core.verdicts.rules import FOR_OTHER_INPUTS, RULE_WORDS, RULES
 from tests.kit import decided_record, placement_of
 
 ON_EP = placement_of({"Relu": 2})

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.adjudicate import NamedOutputs, adjudicate, reference_distances
-from harness.core.compare import compare_all
-from harness.core.dispute import AgainstReference, Resolution, resolve
-from harness.core.judge_output import judge_rows
-from harness.core.policy import Policy
-from harness.core.reference_answer import Adjudication
-from harness.core.tolerance import Tolerance, default_tolerance
-from harness.core.value import tensor
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance, default_tolerance
+from harness.core.records.reference_answer import Adjudication
+from harness.core.values.value import tensor
+from harness.core.verdicts.adjudicate import NamedOutputs, adjudicate, reference_distances
+from harness.core.verdicts.compare import compare_all
+from harness.core.verdicts.dispute import AgainstReference, Resolution, resolve
+from harness.core.verdicts.judge_output import judge_rows
 
 RANDOM = np.random.default_rng(3)
 TRUTH = RANDOM.normal(size=500)

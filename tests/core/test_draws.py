@@ -5,8 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.compare import compare_outputs
-from harness.core.random_outputs import (
+from harness.core.comparison.random_outputs import (
     Bernoulli,
     Distribution,
     Dropped,
@@ -16,9 +15,10 @@ from harness.core.random_outputs import (
     name_of,
     sampled,
 )
-from harness.core.tolerance import EXACT
-from harness.core.value import DTYPES, Tensor, tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.tolerance import EXACT
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import DTYPES, Tensor, tensor
+from harness.core.verdicts.compare import compare_outputs
 
 UNIFORM = Uniform(low=-2.0, high=6.0)
 NORMAL = Normal(mean=3.0, scale=0.5)

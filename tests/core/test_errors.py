@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.errors import HarnessError, Problem, UsageError, one_line, valid_names
+from harness.core.text.errors import HarnessError, Problem, UsageError, one_line, valid_names
 
 
 def test_a_usage_error_lists_every_problem() -> None:

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from harness.core.compare import compare_all
-from harness.core.judge_output import judge_row
-from harness.core.policy import Policy
-from harness.core.subnormals import flushed
-from harness.core.tolerance import DEFAULTS
-from harness.core.value import tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.subnormals import flushed
+from harness.core.comparison.tolerance import DEFAULTS
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import tensor
+from harness.core.verdicts.compare import compare_all
+from harness.core.verdicts.judge_output import judge_row
 
 
 @pytest.mark.parametrize(

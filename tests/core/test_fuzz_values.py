@@ -10,21 +10,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.compare import OutputComparison, compare_all
-from harness.core.decide import decide
-from harness.core.facts import Facts
-from harness.core.judge_output import judge_row
-from harness.core.noise import NoiseRule
-from harness.core.output_kind import OutputKind, Quantized
-from harness.core.policy import Policy
-from harness.core.precise import judge_precision
-from harness.core.random_outputs import Bernoulli, Dropped, Multinomial, Normal, Uniform
-from harness.core.record import decode_record, encode_record
-from harness.core.spread import spread_of
-from harness.core.ties import Chosen
-from harness.core.tolerance import default_tolerance
-from harness.core.unordered import Unordered
-from harness.core.value import BITS, DTYPES, STRING, Tensor, Value, from_wire, leaves, to_wire, value_bytes
+from harness.core.comparison.output_kind import OutputKind, Quantized
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.random_outputs import Bernoulli, Dropped, Multinomial, Normal, Uniform
+from harness.core.comparison.ties import Chosen
+from harness.core.comparison.tolerance import default_tolerance
+from harness.core.comparison.unordered import Unordered
+from harness.core.noise.noise import NoiseRule
+from harness.core.noise.spread import spread_of
+from harness.core.records.facts import Facts
+from harness.core.records.record import decode_record, encode_record
+from harness.core.values.value import (
+    BITS,
+    DTYPES,
+    STRING,
+    Tensor,
+    Value,
+    from_wire,
+    leaves,
+    to_wire,
+    value_bytes,
+)
+from harness.core.verdicts.compare import OutputComparison, compare_all
+from harness.core.verdicts.decide import decide
+from harness.core.verdicts.judge_output import judge_row
+from harness.core.verdicts.precise import judge_precision
 from tests.kit import bare_record, placement_of
 from tests.mutations import mutated
 

@@ -1,6 +1,6 @@
 """Where generated text goes wrong, in words."""
 
-from harness.core.generation_figures import (
+from harness.core.records.generation_figures import (
     Generated,
     GenerationFigures,
     StagePlace,

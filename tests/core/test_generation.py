@@ -9,9 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness.core.noise_limits import rms_limit
-from harness.core.policy import Policy
-from harness.core.position_comparison import (
+from harness.core.comparison.noise_limits import rms_limit
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.values.value import tensor
+from harness.core.verdicts.position_comparison import (
     ComparedPositions,
     agreement,
     bad_positions,
@@ -21,8 +23,6 @@ from harness.core.position_comparison import (
     rms_of_worst,
     worst_position,
 )
-from harness.core.tolerance import Tolerance
-from harness.core.value import tensor
 
 ROWS, POSITIONS, VOCABULARY = 2, 6, 32
 BY_NOISE = Policy(judge_by="noise")

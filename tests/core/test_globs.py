@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import harness
-from harness.core.globs import MOST_LENGTH, glob_matcher, only_stars
+from harness.core.text.globs import MOST_LENGTH, glob_matcher, only_stars
 
 STARS = "*a" * 40 + "b"
 TEXT = "a" * 400

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core import wording
-from harness.core.adjudicate import NamedOutputs, adjudicate, beyond_uncertainty, reference_distances
-from harness.core.compare import compare_all
-from harness.core.dispute import check_golden
-from harness.core.reference_answer import EXPECTED, REFERENCE, Adjudication, Reference
-from harness.core.tolerance import Tolerance, default_tolerance
-from harness.core.value import Value, tensor
+from harness.core.comparison import wording
+from harness.core.comparison.tolerance import Tolerance, default_tolerance
+from harness.core.records.reference_answer import EXPECTED, REFERENCE, Adjudication, Reference
+from harness.core.values.value import Value, tensor
+from harness.core.verdicts.adjudicate import NamedOutputs, adjudicate, beyond_uncertainty, reference_distances
+from harness.core.verdicts.compare import compare_all
+from harness.core.verdicts.dispute import check_golden
 
 RANDOM = np.random.default_rng(5)
 TRUTH = RANDOM.normal(size=1000)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.core.compare import MOST_HINTS, compare_all
-from harness.core.hints import SIZE_LIMIT, shape_hint, value_hint
-from harness.core.tolerance import EXACT, Tolerance
-from harness.core.value import tensor
+from harness.core.comparison.hints import SIZE_LIMIT, shape_hint, value_hint
+from harness.core.comparison.tolerance import EXACT, Tolerance
+from harness.core.values.value import tensor
+from harness.core.verdicts.compare import MOST_HINTS, compare_all
 
 Floats = NDArray[np.float32]
 TOLERANCE = Tolerance(rtol=1e-4, atol=1e-5)

@@ -2,8 +2,16 @@
 
 import pytest
 
-from harness.core.record import decode_record, encode_record
-from harness.core.run_work import WORK_LIMIT, Unchecked, Work, runs_of, short_of, too_much, unchecked_words
+from harness.core.records.record import decode_record, encode_record
+from harness.core.records.run_work import (
+    WORK_LIMIT,
+    Unchecked,
+    Work,
+    runs_of,
+    short_of,
+    too_much,
+    unchecked_words,
+)
 from tests.kit import cpu_record
 
 

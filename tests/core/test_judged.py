@@ -10,18 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness.core.compare import compare_all
-from harness.core.judge_output import judge_row, judge_rows, worst
-from harness.core.judgement import OutputJudgement, is_within_two_ulp
-from harness.core.metrics import ATOL_GRID
-from harness.core.noise_limits import NoiseLimits, rms_limit
-from harness.core.output_kind import Copied
-from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError
-from harness.core.policy import JudgeBy, Policy
-from harness.core.precise import judge_precision
-from harness.core.tolerance import EXACT, Tolerance
-from harness.core.value import Value, tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.metrics import ATOL_GRID
+from harness.core.comparison.noise_limits import NoiseLimits, rms_limit
+from harness.core.comparison.output_kind import Copied
+from harness.core.comparison.output_metrics import Noise, OutputDetails, OutputMetrics, PrecisionError
+from harness.core.comparison.policy import JudgeBy, Policy
+from harness.core.comparison.tolerance import EXACT, Tolerance
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Value, tensor
+from harness.core.verdicts.compare import compare_all
+from harness.core.verdicts.judge_output import judge_row, judge_rows, worst
+from harness.core.verdicts.judgement import OutputJudgement, is_within_two_ulp
+from harness.core.verdicts.precise import judge_precision
 
 LIMITS = NoiseLimits(rms=4.0, max=32.0)
 BY_NOISE = Policy(judge_by="noise", limits=LIMITS)

@@ -6,15 +6,15 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from harness.core.compare import OutputComparison, compare_all, compare_outputs
-from harness.core.noise import NoiseRule
-from harness.core.noise_limits import NoiseLimits
-from harness.core.output_kind import OutputKind, Quantized
-from harness.core.output_metrics import relative_error
-from harness.core.policy import Policy
-from harness.core.tolerance import Tolerance, default_tolerance
-from harness.core.value import tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.noise_limits import NoiseLimits
+from harness.core.comparison.output_kind import OutputKind, Quantized
+from harness.core.comparison.output_metrics import relative_error
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance, default_tolerance
+from harness.core.noise.noise import NoiseRule
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import tensor
+from harness.core.verdicts.compare import OutputComparison, compare_all, compare_outputs
 
 SMALL = np.full(1000, 5e-6, np.float32)
 SMALL[::2] = -4e-6

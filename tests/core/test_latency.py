@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.latency import MOST_TIMED_RUNS, latency_of, percentile
-from harness.core.record import decode_record, encode_record
+from harness.core.records.record import decode_record, encode_record
+from harness.core.timing.latency import MOST_TIMED_RUNS, latency_of, percentile
 from tests.kit import bare_record, told_latency
 
 times = st.lists(st.integers(0, 10**12), min_size=1, max_size=200)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from harness.core.leak import (
+from harness.core.findings.leak import (
     LEAST_SESSIONS,
     WARM_UP,
     ResidentMemory,
@@ -19,7 +19,7 @@ from harness.core.leak import (
     resident_memory,
     slope_least,
 )
-from harness.core.record import ProcessState, Record
+from harness.core.records.record import ProcessState, Record
 from tests.kit import bare_record
 
 Memory = NDArray[np.float64]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness.core.level_steps import FEWEST_POINTS, level_steps
+from harness.core.timing.level_steps import FEWEST_POINTS, level_steps
 
 NIGHTS = 30
 

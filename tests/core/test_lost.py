@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from harness.core.metrics import LARGEST_FLOAT64
-from harness.core.rounding_loss import lost_of
-from harness.core.spread import PROBES, spread_of
-from harness.core.value import Array, NamedValues, tensor
+from harness.core.comparison.metrics import LARGEST_FLOAT64
+from harness.core.noise.rounding_loss import lost_of
+from harness.core.noise.spread import PROBES, spread_of
+from harness.core.values.value import Array, NamedValues, tensor
 
 DRAWS = 4
 LEVELS = (0.0, *(16.0,) * 8, *(1.0,) * DRAWS)

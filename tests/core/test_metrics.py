@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from harness.core.metrics import ATOL_GRID, BLOCK, OutputFigures, any_finite, measure_error
-from harness.core.tolerance import DEFAULTS, EXACT, Tolerance
-from harness.core.value import BITS, DTYPES, Tensor, tensor
+from harness.core.comparison.metrics import ATOL_GRID, BLOCK, OutputFigures, any_finite, measure_error
+from harness.core.comparison.tolerance import DEFAULTS, EXACT, Tolerance
+from harness.core.values.value import BITS, DTYPES, Tensor, tensor
 
 TOLERANCE = Tolerance(rtol=1e-3, atol=1e-3)
 NAN, INF = math.nan, math.inf

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from harness.core.noise_moves import Move, moved_of, unmoved
-from harness.core.value import Array, NamedValues, tensor
+from harness.core.noise.noise_moves import Move, moved_of, unmoved
+from harness.core.values.value import Array, NamedValues, tensor
 
 
 def named(**arrays: Array) -> NamedValues:

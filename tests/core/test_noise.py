@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from harness.core import wording
-from harness.core.compare import OutputComparison, compare_all
-from harness.core.noise import NoiseRule
-from harness.core.noise_limits import NoiseLimits
-from harness.core.policy import JudgeBy, Policy
-from harness.core.tolerance import DEFAULTS, Tolerance
-from harness.core.value import Array, tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison import wording
+from harness.core.comparison.noise_limits import NoiseLimits
+from harness.core.comparison.policy import JudgeBy, Policy
+from harness.core.comparison.tolerance import DEFAULTS, Tolerance
+from harness.core.noise.noise import NoiseRule
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Array, tensor
+from harness.core.verdicts.compare import OutputComparison, compare_all
 
 GOLDEN = np.ones(100, np.float32)
 SPREAD = np.full(100, 1e-6)

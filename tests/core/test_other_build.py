@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.other_build import other_builds
+from harness.core.findings.other_build import other_builds
 
 PLUGIN = {"library": "/opt/a/libep.so", "version": "1.0"}
 

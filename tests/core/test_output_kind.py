@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.compare import OutputComparison, compare_outputs
-from harness.core.noise import NoiseRule
-from harness.core.output_kind import Quantized
-from harness.core.policy import Policy
-from harness.core.tolerance import Tolerance, default_tolerance
-from harness.core.value import tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_kind import Quantized
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance, default_tolerance
+from harness.core.noise.noise import NoiseRule
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import tensor
+from harness.core.verdicts.compare import OutputComparison, compare_outputs
 
 
 def tolerance_for(dtype: str) -> Tolerance:

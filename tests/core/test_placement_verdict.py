@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from harness.core.placement_verdict import INCOMPLETE, TOO_LITTLE, verdict_by_placement
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.verdicts.placement_verdict import INCOMPLETE, TOO_LITTLE, verdict_by_placement
 from tests.kit import placement_of
 
 PARTLY = placement_of({"Add": 2}, {"Conv": 406})

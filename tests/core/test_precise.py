@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from harness.core.compare import OutputComparison
-from harness.core.judge_output import explains
-from harness.core.output_metrics import PrecisionError
-from harness.core.precise import judge_precision
-from harness.core.precision import AS_IS, CONVERSIONS, IN_MODEL, made_for
-from harness.core.tolerance import FLOORS, default_tolerance
-from harness.core.value import Sequence, Value, tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import PrecisionError
+from harness.core.comparison.tolerance import FLOORS, default_tolerance
+from harness.core.records.precision import AS_IS, CONVERSIONS, IN_MODEL, made_for
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Sequence, Value, tensor
+from harness.core.verdicts.compare import OutputComparison
+from harness.core.verdicts.judge_output import explains
+from harness.core.verdicts.precise import judge_precision
 
 Floats = NDArray[np.float32]
 RNG = np.random.default_rng(7)

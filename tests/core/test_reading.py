@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.reading import open_regular, read_regular
-from harness.core.zips import MOST_DIRECTORY, open_zip
+from harness.core.files.reading import open_regular, read_regular
+from harness.core.files.zips import MOST_DIRECTORY, open_zip
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has neither pipes nor devices in folders")
 
@@ -28,7 +28,7 @@ def test_a_file_is_read_up_to_its_bound(tmp_path: Path) -> None:
 def test_a_file_that_grows_meanwhile_is_not_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "file"
     file.write_bytes(b"abc")
-    monkeypatch.setattr("harness.core.reading._check", lambda *_: None)
+    monkeypatch.setattr("harness.core.files.reading._check", lambda *_: None)
     with pytest.raises(OSError, match="larger"):
         read_regular(file, 2)
 

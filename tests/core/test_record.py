@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.facts import Placement
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import SCHEMA, Record, decode_record, encode_record
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.facts import Placement
+from harness.core.records.record import SCHEMA, Record, decode_record, encode_record
+from harness.core.records.verdict import Family, Phase, Verdict
 
 TEXTS = st.text(max_size=10)
 COUNTS = st.dictionaries(TEXTS, st.integers(0, 99), max_size=3)

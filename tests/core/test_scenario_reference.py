@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from harness.core.scenario import SCENARIOS, agent_module
+from harness.core.records.scenario import SCENARIOS, agent_module
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "scenarios.md"

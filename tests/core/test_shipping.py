@@ -5,14 +5,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.agreement import Agreement
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.compute_share import is_the_cpus, nodes_on_ep, share_on_ep
-from harness.core.facts import OptionEffect, Placement
-from harness.core.latency import Latency, latency_of
-from harness.core.output_metrics import OutputMetrics
-from harness.core.shipping import ShippedModel, Shipping, ShippingAnswer, ShippingChoice, what_to_ship
-from harness.core.verdict import Verdict
+from harness.core.agreement.agreement import Agreement
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.findings.compute_share import is_the_cpus, nodes_on_ep, share_on_ep
+from harness.core.findings.shipping import (
+    ShippedModel,
+    Shipping,
+    ShippingAnswer,
+    ShippingChoice,
+    what_to_ship,
+)
+from harness.core.records.cell import AXIS_DEFAULTS
+from harness.core.records.facts import OptionEffect, Placement
+from harness.core.records.verdict import Verdict
+from harness.core.timing.latency import Latency, latency_of
 from tests.kit import bare_record, placement_of, told_latency
 
 CPU = "CPUExecutionProvider"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.signed_rank import (
+from harness.core.timing.signed_rank import (
     hodges_lehmann,
     holm,
     least_pairs,

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.noise import NoiseRule, behaves_like, noise_of, with_noise
-from harness.core.noise_limits import DEFAULT_LIMITS, rms_limit
-from harness.core.output_metrics import OutputMetrics
-from harness.core.spread import PROBES, spread_of
-from harness.core.value import Array, Floats, NamedValues, Sequence, Tensor, tensor
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS, rms_limit
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.noise.noise import NoiseRule, behaves_like, noise_of, with_noise
+from harness.core.noise.spread import PROBES, spread_of
+from harness.core.values.value import Array, Floats, NamedValues, Sequence, Tensor, tensor
 
 SAMPLES = 8
 

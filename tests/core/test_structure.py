@@ -9,8 +9,8 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.errors import Problem, UsageError
-from harness.core.structure import FilePlace, deviations
+from harness.core.files.structure import FilePlace, deviations
+from harness.core.text.errors import Problem, UsageError
 from harness.plan.file_format import MatrixFile
 from harness.plan.matrix import Matrix
 from tests.kit import make_matrix

@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from harness.core.student import critical, discoveries, survival, trigamma, trigamma_inverse
+from harness.core.timing.student import critical, discoveries, survival, trigamma, trigamma_inverse
 
 
 @pytest.mark.parametrize(

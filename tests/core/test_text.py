@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.visible_text import visible
+from harness.core.text.visible_text import visible
 
 
 @pytest.mark.parametrize(

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.compare import OutputComparison, compare_all, compare_outputs
-from harness.core.noise import NoiseRule
-from harness.core.noise_moves import Move
-from harness.core.ties import Chosen, lead_of, ties_of
-from harness.core.tolerance import EXACT, Tolerance, default_tolerance
-from harness.core.value import tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.ties import Chosen, lead_of, ties_of
+from harness.core.comparison.tolerance import EXACT, Tolerance, default_tolerance
+from harness.core.noise.noise import NoiseRule
+from harness.core.noise.noise_moves import Move
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import tensor
+from harness.core.verdicts.compare import OutputComparison, compare_all, compare_outputs
 
 SCORES = np.array([[0.1, 0.9, 0.3, 0.9 + 2e-6, 0.2], [5, 4, 3, 2, 1]], np.float32)
 """The second and the fourth of the first row tie within the tolerance of float32, and are not equal."""

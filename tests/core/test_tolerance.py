@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.catalog.option import PrecisionMode
-from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, computing_precision, default_tolerance
-from harness.core.value import DTYPES
+from harness.core.comparison.tolerance import (
+    DEFAULTS,
+    EXACT,
+    FLOORS,
+    Tolerance,
+    computing_precision,
+    default_tolerance,
+)
+from harness.core.values.value import DTYPES
 
 TOLERANT = {"float64", "float32", "float16", "bfloat16", "complex64", "complex128"}
 

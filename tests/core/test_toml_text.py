@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from harness.core.toml_text import MOST_DOTS, toml_table
+from harness.core.files.toml_text import MOST_DOTS, toml_table
 
 
 @pytest.mark.parametrize("key", ["a.", '"a".', "a . ", "'a'\t.\t", '"=".', "'[' . a . "])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.core.trace import (
+from harness.core.records.trace import (
     BAND,
     Trace,
     TracedModel,

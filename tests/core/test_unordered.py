@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.compare import OutputComparison, compare_all
-from harness.core.output_kind import OutputKind
-from harness.core.ties import Chosen
-from harness.core.tolerance import default_tolerance
-from harness.core.unordered import Unordered, in_order_of
-from harness.core.value import DTYPES, Tensor, Value, tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_kind import OutputKind
+from harness.core.comparison.ties import Chosen
+from harness.core.comparison.tolerance import default_tolerance
+from harness.core.comparison.unordered import Unordered, in_order_of
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import DTYPES, Tensor, Value, tensor
+from harness.core.verdicts.compare import OutputComparison, compare_all
 
 DATA = np.array([[0.1, 0.9, 0.3, 0.7, 0.7 + 1e-6], [5, 4, 3, 2, 1]], np.float32)
 CHOSEN = Chosen(op="TopK", data=tensor(DATA), axis=1, unordered=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
-from harness.core.value import (
+from harness.core.values.value import (
     BITS,
     DTYPES,
     STRING,

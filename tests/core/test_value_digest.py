@@ -2,8 +2,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from harness.core.value import Map, NamedValues, Sequence, Tensor, Value
-from harness.core.value_digest import SHORT_DIGITS, short_digest, values_digest
+from harness.core.values.value import Map, NamedValues, Sequence, Tensor, Value
+from harness.core.values.value_digest import SHORT_DIGITS, short_digest, values_digest
 from harness.golden.golden_answer import Golden
 
 

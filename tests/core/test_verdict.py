@@ -1,6 +1,6 @@
 """The table of verdicts."""
 
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
 
 
 def test_every_verdict_has_a_family_and_a_meaning() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.ways import MOST_PADS, WAYS, plays_of, prompt_lengths, way_of
+from harness.core.records.ways import MOST_PADS, WAYS, plays_of, prompt_lengths, way_of
 
 SIZES = st.tuples(st.sampled_from(list(WAYS)), st.integers(1, 70), st.integers(1, 80), st.integers(1, 4))
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from harness.core.tolerance import default_tolerance
-from harness.core.value import Sequence, Tensor, Value, tensor
-from harness.core.weak_golden import holds_nan, is_faint, why_weak
+from harness.core.comparison.tolerance import default_tolerance
+from harness.core.comparison.weak_golden import holds_nan, is_faint, why_weak
+from harness.core.values.value import Sequence, Tensor, Value, tensor
 
 
 def floats(*values: float) -> Tensor:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from harness.core import wording
-from harness.core.metrics import measure_error
-from harness.core.tolerance import Tolerance
-from harness.core.value import tensor
+from harness.core.comparison import wording
+from harness.core.comparison.metrics import measure_error
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.values.value import tensor
 
 
 def shown(length: int) -> str:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.writing import aside, write_aside, write_new
+from harness.core.files.writing import aside, write_aside, write_new
 
 HARNESS = Path(__file__).parents[2] / "harness"
 
 IN_PLACE = {
     "agent": "travels to the target, and writes only there",
     "annex/agent_check": "temporary folders",
-    "core/writing.py": "this is it",
+    "core/files/writing.py": "this is it",
     "cli/matrix_text.py": "the name only: it calls write_new",
     "corpus": "the cache and temporary folders, renamed as a whole",
     "engine": "temporary folders and shared memory",

@@ -7,7 +7,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.value import Array, Tensor
+from harness.core.values.value import Array, Tensor
 from harness.corpus.attempts import InputAttempt
 from harness.corpus.attention_masks import with_attention_masks
 from harness.corpus.case import Case, at_attempt, load_case

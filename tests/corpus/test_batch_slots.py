@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.scenario_case import Inapplicable, scenario_case

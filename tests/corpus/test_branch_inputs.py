@@ -7,7 +7,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.run_work import Unchecked
+from harness.core.records.run_work import Unchecked
 from harness.corpus.branch_inputs import branch_inputs
 from tests.kit import of_folder, records_of, run_matrix
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.corpus.cache import ENVIRONMENT, cache_root, fill_once
 
 BUILDER = """

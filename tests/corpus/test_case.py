@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import numpy_helper
 
-from harness.core.value import Array, Sequence, Tensor
+from harness.core.values.value import Array, Sequence, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.data_sets import GENERATED
 from harness.corpus.model_errors import InputError, MisnamedError, ModelError

@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.core.model_settings import InputSettings, ModelSettings
-from harness.core.value import Array, Tensor
+from harness.core.records.model_settings import InputSettings, ModelSettings
+from harness.core.values.value import Array, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import open_folder

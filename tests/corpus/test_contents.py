@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from harness.core.model_settings import InputSettings
-from harness.core.value import Array, Tensor
+from harness.core.records.model_settings import InputSettings
+from harness.core.values.value import Array, Tensor
 from harness.corpus.contents import Constant, Content, Counting, Indices, Range, content_of
 from harness.corpus.generated_inputs import generate
 from harness.corpus.port import Port, ValueType

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import load_case
 from harness.corpus.corners.write import corners, model_of

@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from harness.core.value import Array, Tensor
+from harness.core.values.value import Array, Tensor
 from harness.corpus import data_set_archive
 from harness.corpus.case import Case, load_case
 from harness.corpus.data_budget import DataBudget

@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.annex.made.decoders.roster import DECODERS, decoder_names
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.decoder import CachePair, Decoder, decoder_of
 from harness.corpus.file_state import model_state

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from harness.annex.made.decoders.roster import write_decoder
-from harness.core.value import NamedValues, Tensor, Value
-from harness.core.ways import TextSettings
+from harness.core.records.ways import TextSettings
+from harness.core.values.value import NamedValues, Tensor, Value
 from harness.corpus.case import Case, load_case
 from harness.corpus.decoder_step import step_inputs
 from harness.corpus.generation_case import GenerationSupport, data_sets_of, generation_of

@@ -8,7 +8,7 @@ import onnx.parser
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from harness.core.value import Array, Tensor
+from harness.core.values.value import Array, Tensor
 from harness.corpus.case import load_case
 from harness.corpus.domain_walk import domains_of
 from harness.corpus.suite import open_folder

@@ -10,7 +10,7 @@ import onnx.parser
 import pytest
 from onnx import numpy_helper
 
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.attempts import ATTEMPTS, InputAttempt
 from harness.corpus.case import Case, at_draw, load_case
 from harness.corpus.nodes import bodies

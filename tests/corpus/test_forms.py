@@ -21,8 +21,8 @@ from harness.annex.made.forms.numbered_forms import (
     known_operators,
 )
 from harness.annex.made.fuzz_suite import choice_of, fuzz_name, model_number
-from harness.core.errors import UsageError
-from harness.core.value import Tensor
+from harness.core.text.errors import UsageError
+from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.element_types import is_floating
 from harness.corpus.suites import open_model, open_suite

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from harness.core.value import DTYPES, Map, Sequence, Tensor, Value
+from harness.core.values.value import DTYPES, Map, Sequence, Tensor, Value
 from harness.corpus.generated_inputs import SAMPLE_WORDS, generate
 from harness.corpus.port import Port, ValueType
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.annex.made.decoders.roster import write_decoder
-from harness.core.value import Tensor
-from harness.core.ways import WAYS, TextSettings
+from harness.core.records.ways import WAYS, TextSettings
+from harness.core.values.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.generation_case import GenerationSupport, data_sets_of, generation_of
 from harness.corpus.scenario_case import Inapplicable, scenario_case

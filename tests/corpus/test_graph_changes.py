@@ -4,7 +4,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.graph_levels import OperatorType
+from harness.core.records.graph_levels import OperatorType
 from harness.corpus.graph import Graph, read_graph
 from harness.corpus.graph_changes import changes
 

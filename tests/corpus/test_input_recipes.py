@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.core.input_recipe import RECIPES
-from harness.core.model_settings import InputSettings, ModelSettings
-from harness.core.value import Array, Tensor
+from harness.core.records.input_recipe import RECIPES
+from harness.core.records.model_settings import InputSettings, ModelSettings
+from harness.core.values.value import Array, Tensor
 from harness.corpus.case import load_case
 from harness.corpus.input_words import fed_words
 from harness.corpus.model_errors import SettingsError

@@ -14,7 +14,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from harness.core.value import Map, Sequence, Tensor, Value, tensor, to_wire
+from harness.core.values.value import Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.case import Case, load_case
 from harness.corpus.model_errors import InputError, ModelError
 from harness.corpus.model_file import ModelFile, read_lean

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.core.value import tensor
+from harness.core.values.value import tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.looped_copy import ITERATIONS, looped_copy

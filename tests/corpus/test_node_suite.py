@@ -10,7 +10,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from harness.core.value import Map, Sequence, Tensor, Value
+from harness.core.values.value import Map, Sequence, Tensor, Value
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import load_case
 from harness.corpus.suite import Suite

@@ -9,9 +9,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.core.noise import noise_of
-from harness.core.spread import PROBES, Spread, spread_of
-from harness.core.value import Array, NamedValues, Tensor, tensor
+from harness.core.noise.noise import noise_of
+from harness.core.noise.spread import PROBES, Spread, spread_of
+from harness.core.values.value import Array, NamedValues, Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.derived_models import MODEL_FILE
 from harness.corpus.noise import AMPLITUDE

@@ -9,11 +9,11 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 
-from harness.core.noise import NoiseRule, with_noise
-from harness.core.noise_limits import DEFAULT_LIMITS, rms_limit
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.spread import Spread, spread_of
-from harness.core.value import Array, Tensor, tensor
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS, rms_limit
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.noise.noise import NoiseRule, with_noise
+from harness.core.noise.spread import Spread, spread_of
+from harness.core.values.value import Array, Tensor, tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.noisy import amplitudes_of, noisy_case
 from harness.corpus.suite import open_folder

@@ -8,7 +8,7 @@ import onnx.numpy_helper
 import onnx.parser
 import pytest
 
-from harness.core.value import Tensor, tensor
+from harness.core.values.value import Tensor, tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case, load_case
 from harness.corpus.inner_outputs import hidden_tensors, revealed_case

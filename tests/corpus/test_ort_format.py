@@ -10,7 +10,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.corpus.case import load_case, model_files_state
 from harness.corpus.model_errors import ModelError
 from harness.corpus.model_file import parse_model

@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 from filelock import FileLock
 
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.converted_models import (
     keep_declined,

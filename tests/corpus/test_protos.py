@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from onnx import helper, numpy_helper
 
-from harness.core.value import BITS, DTYPES, Map, Sequence, Tensor, Value, leaves, tensor, unpack
+from harness.core.values.value import BITS, DTYPES, Map, Sequence, Tensor, Value, leaves, tensor, unpack
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.port import ValueType
 from harness.corpus.protos import decode, decode_named, encode, tensor_proto, tensor_value

@@ -10,7 +10,7 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.model_errors import ModelError
 from harness.corpus.settled import settled_case

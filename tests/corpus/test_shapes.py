@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.core.value import Tensor, Value, tensor
+from harness.core.values.value import Tensor, Value, tensor
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.port import Port, ValueType

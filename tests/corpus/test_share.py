@@ -4,7 +4,7 @@ import numpy as np
 import onnx.parser
 import pytest
 
-from harness.core.value import tensor
+from harness.core.values.value import tensor
 from harness.corpus.work.estimate import work_of
 from harness.corpus.work.work_share import NodeWork, compute_share
 

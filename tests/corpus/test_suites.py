@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.value import Tensor
+from harness.core.text.errors import UsageError
+from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
 from harness.corpus.suites import open_model, open_suite, suite_lines

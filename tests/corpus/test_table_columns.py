@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.noise.tensors import ReadableTensors, makes_whole
 from harness.corpus.open_sizes import TABLE_ROWS

@@ -10,7 +10,7 @@ import onnx.numpy_helper
 import pytest
 from onnx.reference import ReferenceEvaluator
 
-from harness.core.value import Sequence, Tensor
+from harness.core.values.value import Sequence, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.external_copy import external_copy
 from harness.corpus.scenario_case import Inapplicable

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 
-from harness.core.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
+from harness.core.values.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus import value_file
 from harness.corpus.port import ValueType
 from harness.corpus.protos import TooLargeError, encode

@@ -7,8 +7,8 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.run_work import NODE_OPERATIONS
-from harness.core.value import NamedValues, Sequence, tensor
+from harness.core.records.run_work import NODE_OPERATIONS
+from harness.core.values.value import NamedValues, Sequence, tensor
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
 from harness.corpus.suites import open_suite

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.annex.made.zoo.roster import ARCHITECTURES, zoo_models
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.corpus.case import load_case
 from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import Suite

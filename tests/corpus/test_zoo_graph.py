@@ -6,7 +6,7 @@ import pytest
 
 from harness.annex.made.zoo.graph_builder import BATCH_DIM, GraphBuilder, MakeInput
 from harness.annex.made.zoo.inputs import activations, digits, images, log_mel, padding_mask, token_ids
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 
 def graph(*, seed: str = "a", fixed: bool = False) -> GraphBuilder:

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 from harness.catalog.option_points import OptionPoints
 from harness.cli.main import main
-from harness.core.leak import cell_leaks
-from harness.core.record import Record
-from harness.core.run_info import RunInfo
-from harness.core.verdict import Family
+from harness.core.findings.leak import cell_leaks
+from harness.core.records.record import Record
+from harness.core.records.run_info import RunInfo
+from harness.core.records.verdict import Family
 from harness.report.read import read_run
 from tests.crooked_ep.faults import COMPILED, LIFE, SCENARIOS, Planted, faults
 from tests.crooked_ep.models import small_models, write_model

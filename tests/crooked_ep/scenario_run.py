@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.cli.main import main
-from harness.core.record import Record
+from harness.core.records.record import Record
 from tests.crooked_ep.faults import SHOWN_BY, Planted
 from tests.crooked_ep.models import small_models, write_model
 from tests.crooked_ep.planted_run import PROVIDER, toml

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.core.record import Record, decode_record
-from harness.core.verdict import Family
+from harness.core.records.record import Record, decode_record
+from harness.core.records.verdict import Family
 from harness.corpus.suites import open_suite
 from tests.crooked_ep.build import build
 from tests.crooked_ep.faults import Planted, every_fault, faults

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from tests.crooked_ep.faults import SHOWN_BY, Planted, scenario_faults
 from tests.crooked_ep.scenario_run import ONLY, Records, has_own_target, run_in_scenarios
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.cli.targets import Tested
-from harness.core.verdict import Family
+from harness.core.records.verdict import Family
 from tests.crooked_ep.planted_run import PROVIDER
 from tests.kit import read_records
 

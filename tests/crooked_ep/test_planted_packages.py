@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 import onnx
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.corpus.packages.read_package import PackageError, read_package
 from tests.kit import records_of, run_matrix
 from tests.small_packages import CPU, classifier, write_manifest, write_package

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from benchmarks.detection.effect import ROUNDOFF, effect, equal, noise
-from harness.core.value import Array, NamedValues, tensor
+from harness.core.values.value import Array, NamedValues, tensor
 
 ONES = np.ones(4, np.float32)
 

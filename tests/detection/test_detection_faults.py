@@ -13,7 +13,7 @@ from benchmarks.detection.faults import FAULTS
 from benchmarks.detection.faults.rounding import round_array, round_to_bits
 from benchmarks.detection.net import Array, Net
 from benchmarks.detection.subjects import Subject, subjects
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 
 WANTED_KINDS = 25
 ENOUGH = (

@@ -14,7 +14,7 @@ from benchmarks.detection.policies import CALIBRATED, TABLE
 from benchmarks.detection.rows import Measured, Results, Row
 from benchmarks.detection.subjects import Subject, subjects
 from benchmarks.detection.tally import accused, bands, curve, found, seen_from, visible
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 
 USED = ("mnist", "trees", "bert-1")
 ENVIRONMENT = {

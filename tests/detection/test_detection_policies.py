@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.detection.policies import CALIBRATED, POLICIES, TABLE, Pair, Spread
-from harness.core.value import Array, tensor
+from harness.core.values.value import Array, tensor
 
 FAILS = {policy.name: policy.fails for policy in POLICIES}
 EVERY = sorted(FAILS)

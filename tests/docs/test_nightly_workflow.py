@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 from ruamel.yaml import YAML
 
 from harness.cli.parser import parser_for
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
 from harness.report.history_file import History
 from harness.report.read import read_run
 from tests.kit import bare_record, write_run

@@ -21,7 +21,7 @@ from kubernetes_validate.utils import validate as validate_resource
 from markdown_it import MarkdownIt
 from ruamel.yaml import YAML
 
-from harness.core.run_info import RunInfo, ShardInfo
+from harness.core.records.run_info import RunInfo, ShardInfo
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
 MANIFESTS = ("kubernetes.yml", "kubernetes-report.yml")

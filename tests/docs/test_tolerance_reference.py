@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.judge_output import FAR_FROM_CPU
-from harness.core.missing import SHIPPED_POLICIES
-from harness.core.noise_limits import DEFAULT_LIMITS
-from harness.core.output_metrics import LOST
-from harness.core.precise import LIMITS, MAX_FACTOR
-from harness.core.rules import RULE_WORDS
-from harness.core.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
-from harness.core.value import DTYPES
-from harness.core.verdict import Verdict
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS
+from harness.core.comparison.output_metrics import LOST
+from harness.core.comparison.tolerance import DEFAULTS, EXACT, FLOORS, Tolerance, default_tolerance
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import DTYPES
+from harness.core.verdicts.judge_output import FAR_FROM_CPU
+from harness.core.verdicts.missing import SHIPPED_POLICIES
+from harness.core.verdicts.precise import LIMITS, MAX_FACTOR
+from harness.core.verdicts.rules import RULE_WORDS
 from harness.plan.tolerance_entry import policy_of
 from harness.plan.tolerance_policy import load_policy
 

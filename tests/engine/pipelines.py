@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from harness.core.record import Record
+from harness.core.records.record import Record
 from harness.engine.cases import Cases
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.effects import Effects

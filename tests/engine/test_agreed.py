@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.agreement import Agreement
-from harness.core.facts import Facts
-from harness.core.spread import Spread
-from harness.core.value import Array, NamedValues, tensor
-from harness.core.verdict import Cause
+from harness.core.agreement.agreement import Agreement
+from harness.core.noise.spread import Spread
+from harness.core.records.facts import Facts
+from harness.core.records.verdict import Cause
+from harness.core.values.value import Array, NamedValues, tensor
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.origins import Origins

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.engine.builds_seen import BuildsSeen
 from harness.engine.configuration import Configuration
 from harness.plan.target import Runtime

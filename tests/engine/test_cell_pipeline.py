@@ -7,8 +7,8 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.value import Tensor, tensor
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.values.value import Tensor, tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.corpus.protos import tensor_proto

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, write_model
 
 TENSORRT, CUDA, CPU = "TensorrtExecutionProvider", "CUDAExecutionProvider", "CPUExecutionProvider"

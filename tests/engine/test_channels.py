@@ -13,8 +13,8 @@ import pytest
 
 from harness.agent.frame import BINARY, LINE, MODES
 from harness.agent.hello import hello
-from harness.core.record import Record
-from harness.core.verdict import Cause, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Cause, Verdict
 from harness.engine.events import Event
 from harness.engine.launch import launch
 from harness.engine.process import ENDED, AgentProcess

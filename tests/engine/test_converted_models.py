@@ -9,9 +9,9 @@ import onnx.parser
 import pytest
 from onnx import numpy_helper
 
-from harness.core.output_metrics import PrecisionError
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import PrecisionError
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from tests.kit import of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.real_ep

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.record import Record
-from harness.core.run_work import Unchecked
-from harness.core.value import Map, Sequence, Value, tensor, to_wire
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.run_work import Unchecked
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Map, Sequence, Value, tensor, to_wire
 from harness.engine import connection
 from harness.engine.connection import Greeting, find_greeting
 from harness.engine.job import declined

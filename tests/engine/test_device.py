@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT, cache_root
 from harness.engine import worker
 from harness.engine.admission import Admission

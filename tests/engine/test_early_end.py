@@ -4,10 +4,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.cause import PRINTED, plain_cause
-from harness.core.decide import decide
-from harness.core.policy import Policy
-from harness.core.verdict import Phase, Verdict
+from harness.core.comparison.policy import Policy
+from harness.core.findings.cause import PRINTED, plain_cause
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.verdicts.decide import decide
 from harness.corpus.model_errors import BoundError
 from harness.engine.early_end import clean_error, ended, without_case
 from harness.engine.outcome import Died, Outcome, Raised

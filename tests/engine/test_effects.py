@@ -8,16 +8,16 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.cell_end import CellEnd
-from harness.core.decide import decide
-from harness.core.facts import Facts, OptionEffect
-from harness.core.output_metrics import OutputMetrics
-from harness.core.policy import Policy
-from harness.core.record import Record
-from harness.core.value import Map, Sequence, Value, tensor
-from harness.core.variant_use import VariantUse
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.records.cell import Cell
+from harness.core.records.cell_end import CellEnd
+from harness.core.records.facts import Facts, OptionEffect
+from harness.core.records.record import Record
+from harness.core.records.variant_use import VariantUse
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Map, Sequence, Value, tensor
+from harness.core.verdicts.decide import decide
 from harness.engine.configuration import Configuration
 from harness.engine.effects import (
     NO_ANSWER,

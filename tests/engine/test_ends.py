@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.verdict import Phase, Verdict
 from harness.engine.events import ProcessEnded
 from harness.engine.planned_end import planned_end
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model

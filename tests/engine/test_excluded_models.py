@@ -9,8 +9,8 @@ import onnx.parser
 import pytest
 from onnx import TensorProto, helper
 
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.engine.events import Event
 from tests.kit import of_folder, records_of, run_matrix
 

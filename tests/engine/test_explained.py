@@ -8,9 +8,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.core.record import Record
-from harness.core.value import Array, Tensor
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Array, Tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.engine.evidence import CellRule, Wider, with_placement

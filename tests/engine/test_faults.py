@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
-from harness.core.verdict import Cause, Phase, Verdict
+from harness.core.records.verdict import Cause, Phase, Verdict
 from harness.engine.events import Finished
 from tests.kit import FAKE_ENV, fake_target, of_folder, run_matrix, write_model
 

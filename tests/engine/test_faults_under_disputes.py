@@ -8,11 +8,11 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from harness.core.decide import decide
-from harness.core.policy import Policy
-from harness.core.record import Record, decode_record, encode_record
-from harness.core.reference_answer import REFERENCE
-from harness.core.verdict import Verdict
+from harness.core.comparison.policy import Policy
+from harness.core.records.record import Record, decode_record, encode_record
+from harness.core.records.reference_answer import REFERENCE
+from harness.core.records.verdict import Verdict
+from harness.core.verdicts.decide import decide
 from harness.engine.events import Event
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from harness.agent import wire as agent_wire
 from harness.agent.frame import FrameReader, framed
 from harness.agent.message import unpack_message
-from harness.core.record import decode_record, encode_record
-from harness.core.value import BITS, DTYPES, KEY_TYPES, STRING, Tensor, from_wire
-from harness.core.verdict import Family, Phase
+from harness.core.records.record import decode_record, encode_record
+from harness.core.records.verdict import Family, Phase
+from harness.core.values.value import BITS, DTYPES, KEY_TYPES, STRING, Tensor, from_wire
 from harness.corpus.case import Case
 from harness.engine.configuration import cpu_configuration
 from harness.engine.events import Event, Finished

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.decide import decide, judged_again
-from harness.core.facts import CPU_PROVIDER, Facts
-from harness.core.generation_figures import GenerationFigures
-from harness.core.policy import Policy
-from harness.core.record import Decision
-from harness.core.spread import Spread
-from harness.core.value import NamedValues, Tensor, tensor
-from harness.core.verdict import Verdict
-from harness.core.ways import WAYS, Play, plays_of
+from harness.core.comparison.policy import Policy
+from harness.core.noise.spread import Spread
+from harness.core.records.facts import CPU_PROVIDER, Facts
+from harness.core.records.generation_figures import GenerationFigures
+from harness.core.records.record import Decision
+from harness.core.records.verdict import Verdict
+from harness.core.records.ways import WAYS, Play, plays_of
+from harness.core.values.value import NamedValues, Tensor, tensor
+from harness.core.verdicts.decide import decide, judged_again
 from harness.corpus.case import DataSet
 from harness.corpus.decoder import CachePair, Decoder
 from harness.corpus.generation_case import GenerationSupport

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from harness.annex.made.decoders.roster import write_decoder
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
-from harness.core.ways import WAYS
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
+from harness.core.records.ways import WAYS
 from tests import small_decoders
 from tests.kit import of_folder, records_of, run_matrix, write_model
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine.events import Event, Warned
 from tests.kit import (
     FAKE_ENV,

@@ -9,14 +9,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.decide import decide, judged_again
-from harness.core.facts import UNREPEATABLE, Facts
-from harness.core.metrics import ATOL_GRID
-from harness.core.missing import SHIPPED_POLICIES, Need, missing
-from harness.core.policy import Policy
-from harness.core.record import Decision
-from harness.core.tolerance import Tolerance
-from harness.core.value import NamedValues, tensor
+from harness.core.comparison.metrics import ATOL_GRID
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.records.facts import UNREPEATABLE, Facts
+from harness.core.records.record import Decision
+from harness.core.values.value import NamedValues, tensor
+from harness.core.verdicts.decide import decide, judged_again
+from harness.core.verdicts.missing import SHIPPED_POLICIES, Need, missing
 from harness.corpus.case import DataSet
 from harness.corpus.port import ValueType
 from harness.engine.evidence import CellRule, Evidence

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.agent import tensor_files as agent_files
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine.events import Event, Finished
 from tests.kit import by_model, fake_target, of_folder, records_of, start_engine, write_model
 

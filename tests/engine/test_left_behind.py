@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine.events import Warned
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine.events import Finished
 from tests.kit import FAKE_ENV, of_folder, run_matrix, write_model
 

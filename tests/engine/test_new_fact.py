@@ -12,8 +12,8 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper
 
-from harness.core.facts import Facts, RunFacts, ToldFacts
-from harness.core.record import Decision, Record
+from harness.core.records.facts import Facts, RunFacts, ToldFacts
+from harness.core.records.record import Decision, Record
 from harness.engine.messages import Completed
 from harness.engine.outcome import Ran
 
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "records.md"
 
 MEASURED = {
-    "core/facts.py": ("    fixed: FixedSizes | None = None\n", "    values: int = 0\n"),
+    "core/records/facts.py": ("    fixed: FixedSizes | None = None\n", "    values: int = 0\n"),
     "engine/measure.py": (
         "        reference_check=_references(outcome, case, answers, compared",
         "        values=sum(row.elements for row in compared.outputs),\n",
@@ -30,7 +30,7 @@ MEASURED = {
 """A fact that the harness measures: file -> the line that is there, and the line that is added before it."""
 
 TOLD = {
-    "core/facts.py": ("    timings_ms: Timings = {}\n", "    inputs_fed: int = 0\n"),
+    "core/records/facts.py": ("    timings_ms: Timings = {}\n", "    inputs_fed: int = 0\n"),
     "agent/job_run.py": (
         '        self.result["timings_ms"].setdefault("first_run", self.run_ms)\n',
         '        self.result["inputs_fed"] = len(feeds)\n',
@@ -48,9 +48,9 @@ provider = "CPUExecutionProvider"
 """
 NEW = """
 import sys
-from harness.core.decide import judged_again
-from harness.core.policy import Policy
-from harness.core.record import Record, decode_record, encode_record
+from harness.core.verdicts.decide import judged_again
+from harness.core.comparison.policy import Policy
+from harness.core.records.record import Record, decode_record, encode_record
 (line,) = open(sys.argv[1], "rb")
 record = judged_again(decode_record(line), Policy())
 print(encode_record(record).decode())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.scenario import SCENARIOS, agent_module
+from harness.core.records.scenario import SCENARIOS, agent_module
 from tests.kit import read_rows, write_model
 
 ROOT = Path(__file__).parents[2]

@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 from onnx.reference import ReferenceEvaluator
 
-from harness.core.cell import Cell
-from harness.core.record import Record
-from harness.core.value import Tensor, tensor
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.values.value import Tensor, tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.engine import measure, next_step

@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.cell_end import CellEnd
-from harness.core.decide import decide, judged_again
-from harness.core.facts import Facts
-from harness.core.policy import Policy
-from harness.core.record import OtherDraw, Record
-from harness.core.verdict import Phase, Verdict
+from harness.core.comparison.policy import Policy
+from harness.core.records.cell_end import CellEnd
+from harness.core.records.facts import Facts
+from harness.core.records.record import OtherDraw, Record
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.verdicts.decide import decide, judged_again
 from harness.run.tally import TargetTotals
 from tests.kit import of_folder, records_of, run_matrix, write_model
 

@@ -9,9 +9,9 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.core.record import Record
-from harness.core.value import Tensor, tensor
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.values.value import Tensor, tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.corpus.scenario_case import Inapplicable

@@ -9,10 +9,10 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.decide import judged_again
-from harness.core.policy import Policy
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.comparison.policy import Policy
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.verdicts.decide import judged_again
 from tests.kit import records_of, run_matrix
 
 PLANTED = Path(__file__).with_name("planted_others")

@@ -11,15 +11,15 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.core.decide import decide
-from harness.core.output_kind import Quantized, UnknownPositions
-from harness.core.policy import Policy
-from harness.core.random_outputs import Bernoulli, Dropped, Multinomial, Normal, Uniform
-from harness.core.record import Record
-from harness.core.ties import Chosen
-from harness.core.tolerance import default_tolerance
-from harness.core.value import Array, NamedValues, Tensor, tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_kind import Quantized, UnknownPositions
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.random_outputs import Bernoulli, Dropped, Multinomial, Normal, Uniform
+from harness.core.comparison.ties import Chosen
+from harness.core.comparison.tolerance import default_tolerance
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Array, NamedValues, Tensor, tensor
+from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case, load_case
 from harness.corpus.protos import tensor_proto
 from harness.corpus.suite import open_folder

@@ -8,9 +8,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from harness.core.agreement import Agreement
-from harness.core.value import STRING, NamedValues, Sequence, Tensor, tensor
-from harness.core.verdict import Verdict
+from harness.core.agreement.agreement import Agreement
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import STRING, NamedValues, Sequence, Tensor, tensor
 from harness.corpus.case import load_case
 from harness.corpus.model_errors import SettingsError
 from harness.corpus.suite import open_folder

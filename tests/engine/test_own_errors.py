@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from harness.cli.main import main
-from harness.core.own_error import own_error
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
+from harness.core.verdicts.own_error import own_error
 from harness.corpus.cache import ENVIRONMENT
 from harness.report.read import read_run
 from tests.kit import FAKE_ENV, write_model
@@ -55,10 +55,10 @@ ANYWHERE = (
     "engine.next_step.missing",
     "engine.measure.compare_sets",
     "engine.compare_sets.compare_all",
-    "core.compare.measure_error",
-    "core.missing.verdict_of",
-    "core.judging.judge_rows",
-    "core.rules.Ruling",
+    "core.verdicts.compare.measure_error",
+    "core.verdicts.missing.verdict_of",
+    "core.verdicts.judging.judge_rows",
+    "core.verdicts.rules.Ruling",
     "engine.cell_pipeline.decide",
     # recording
     "engine.cell_pipeline.record_of",
@@ -72,7 +72,7 @@ and enough of the others come to the next one."""
 
 BY_TARGET = {
     "faulty": (
-        ("engine.cases.noisy_case", "engine.answer.spread_of", "core.judging.check_golden"),
+        ("engine.cases.noisy_case", "engine.answer.spread_of", "core.verdicts.judging.check_golden"),
         ("engine.job.trusted_in_float64", "engine.answer.amplitudes_of", "run.artifacts.encode"),
         ("run.run_folder.encode_record",),  # even a cell that is lost already comes to this one
     ),

@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.corpus.packages.asset_digest import asset_address, asset_folder
 from tests.kit import records_of, run_matrix
 from tests.small_packages import CPU, classifier, labeller, write_manifest, write_package

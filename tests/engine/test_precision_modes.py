@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.engine.configuration import Configuration, configuration
 from harness.engine.events import Event, TargetReady
 from harness.engine.process_pool import ProcessPool

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine import prestarted
 from harness.engine.prestarted import PrestartedProcess, prestart, take_prestarted
 from harness.engine.process import AgentProcess

@@ -12,9 +12,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.core.errors import UsageError
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from harness.engine.launch import launch
 from harness.engine.process import ENDED, AgentProcess
 from harness.plan.target import Runtime

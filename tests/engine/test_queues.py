@@ -1,7 +1,7 @@
 import itertools
 from pathlib import Path
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.engine.prepare import prepare

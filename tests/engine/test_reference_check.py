@@ -7,10 +7,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from harness.core.dispute import GoldenCheck, check_golden
-from harness.core.reference_answer import Adjudication
-from harness.core.tolerance import Tolerance, default_tolerance
-from harness.core.value import Value, tensor
+from harness.core.comparison.tolerance import Tolerance, default_tolerance
+from harness.core.records.reference_answer import Adjudication
+from harness.core.values.value import Value, tensor
+from harness.core.verdicts.dispute import GoldenCheck, check_golden
 from harness.corpus.case import Case, DataSet
 from harness.corpus.port import ValueType
 from harness.engine.compare_sets import compare_sets

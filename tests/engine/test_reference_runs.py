@@ -5,9 +5,9 @@ import os
 import numpy as np
 import pytest
 
-from harness.core.record import Record
-from harness.core.value import Tensor
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
 from harness.engine.reference_check import TRUTHS

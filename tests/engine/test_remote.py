@@ -14,8 +14,8 @@ import onnx
 import pytest
 from onnx import external_data_helper, helper, numpy_helper
 
-from harness.core.record import Record
-from harness.core.verdict import Cause, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Cause, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine import job
 from harness.engine.events import Event, Finished, TargetReady

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Phase, Verdict
 from harness.engine.connection import Connection
 from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, write_model
 

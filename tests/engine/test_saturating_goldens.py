@@ -8,8 +8,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.core.value import Array, Tensor
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Array, Tensor
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
 from harness.golden.golden_cache import GoldenStore

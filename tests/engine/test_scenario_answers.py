@@ -10,10 +10,10 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.errors import UsageError
-from harness.core.value import Tensor, tensor
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.text.errors import UsageError
+from harness.core.values.value import Tensor, tensor
 from harness.corpus import value_file
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case

@@ -7,9 +7,9 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.errors import Problem, UsageError
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import Problem, UsageError
 from harness.engine import cases
 from tests.kit import of_folder, records_of, run_matrix, write_model
 

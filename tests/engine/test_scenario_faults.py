@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Phase, Verdict
 from tests.kit import FAKE_ENV, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake dies by POSIX signals")

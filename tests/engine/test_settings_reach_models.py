@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine.events import Event, Warned
 from tests.kit import fake_target, records_of, run_matrix, write_model
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.verdict import Cause, Verdict
+from harness.core.records.verdict import Cause, Verdict
 from harness.engine.events import Noted
 from harness.engine.process import AgentProcess
 from harness.engine.slurm import (

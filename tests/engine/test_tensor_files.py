@@ -15,7 +15,7 @@ from harness.agent import tensor_files as agent_files
 from harness.agent import wire as agent_wire
 from harness.agent.target_errors import NoRoomError
 from harness.agent.tensor_files import Bulk, TensorFiles
-from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, pack, tensor
+from harness.core.values.value import DTYPES, Map, Sequence, Tensor, Value, pack, tensor
 from harness.engine import mapped_tensors
 from harness.engine.configuration import cpu_configuration
 from harness.engine.device import NO_SLOT

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from harness.agent.tensor_files import FILE_FROM
-from harness.core.value import tensor
+from harness.core.values.value import tensor
 from harness.engine import mapped_tensors
 from harness.engine.mapped_tensors import TensorHome
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.engine.engine import Engine
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand

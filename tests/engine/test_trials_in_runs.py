@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.record import GeneratedInputs, Record
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.records.record import GeneratedInputs, Record
+from harness.core.records.verdict import Family, Phase, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.engine.references import References

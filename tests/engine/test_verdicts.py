@@ -6,14 +6,14 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.decide import decide
-from harness.core.facts import SIZED_BY_CHANCE, Facts, Placement
-from harness.core.policy import Policy
-from harness.core.record import Decision, ModelContent
-from harness.core.tolerance import Tolerance, default_tolerance
-from harness.core.value import NamedValues, Sequence, tensor
-from harness.core.verdict import Cause, Family, Phase, Verdict
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance, default_tolerance
+from harness.core.records.cell import Cell
+from harness.core.records.facts import SIZED_BY_CHANCE, Facts, Placement
+from harness.core.records.record import Decision, ModelContent
+from harness.core.records.verdict import Cause, Family, Phase, Verdict
+from harness.core.values.value import NamedValues, Sequence, tensor
+from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case, DataSet
 from harness.corpus.origins import Origins
 from harness.corpus.port import Port, ValueType

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from harness.agent.work import ProcessWork, process_work
-from harness.core.record import Record
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Phase, Verdict
 from harness.engine import launch, watch
 from harness.engine.early_end import ended
 from harness.engine.events import Event, Finished

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.run_work import Unchecked, unchecked_words
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.run_work import Unchecked, unchecked_words
+from harness.core.records.verdict import Verdict
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake onnxruntime needs POSIX")

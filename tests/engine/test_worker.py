@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
-from harness.core.verdict import Phase
+from harness.core.records.verdict import Phase
 from harness.engine.in_flight import FEWEST_IN_FLIGHT, MOST_IN_FLIGHT
 from harness.engine.messages import After
 from harness.engine.task import Question, QuestionTask

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.core.record import Record
+from harness.core.records.record import Record
 from harness.report.site import SitePage
 from harness.report.view import Report
 

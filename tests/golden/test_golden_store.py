@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.value import DTYPES, Map, Sequence, Tensor, Value, tensor, to_wire
+from harness.core.text.errors import UsageError
+from harness.core.values.value import DTYPES, Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.case import Case
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from harness.core.value import tensor
+from harness.core.values.value import tensor
 from harness.golden.golden_answer import Golden
 from harness.golden.golden_cache import GoldenStore
 from harness.golden.golden_list import kept_by_case, kept_goldens, prune_goldens

@@ -9,8 +9,8 @@ import onnx.numpy_helper
 import onnx.parser
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.value import Sequence, Value, tensor
+from harness.core.text.errors import UsageError
+from harness.core.values.value import Sequence, Value, tensor
 from harness.corpus.cache import ENVIRONMENT
 from harness.corpus.case import load_case
 from harness.corpus.external_copy import external_copy

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.core.noise_moves import Move
-from harness.core.spread import Spread
-from harness.core.value import Floats, tensor
+from harness.core.noise.noise_moves import Move
+from harness.core.noise.spread import Spread
+from harness.core.values.value import Floats, tensor
 from harness.golden.golden_answer import Golden
 from harness.golden.golden_cache import GoldenStore
 from harness.golden.golden_list import prune_goldens

@@ -1,6 +1,6 @@
 """Cases of outputs of some types."""
 
-from harness.core.value import Value
+from harness.core.values.value import Value
 from harness.corpus.case import Case, DataSet
 from harness.corpus.port import Port, ValueType
 from tests.kit import bare_case, model_facts

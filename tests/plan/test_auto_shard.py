@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.plan.auto_shard import COUNTERS, auto_shard
 
 

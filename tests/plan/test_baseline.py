@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.cell import Cell
-from harness.core.errors import UsageError
-from harness.core.facts import Placement
-from harness.core.verdict import Family, Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.facts import Placement
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import UsageError
 from harness.plan.baseline_file import (
     FAILURES,
     RESULTS,

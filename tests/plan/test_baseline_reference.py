@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from harness.core.structure import expected
+from harness.core.files.structure import expected
 from harness.plan.baseline_file import BaselineFile, BaselineTarget, load_baselines
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.cell import Cell
+from harness.core.records.cell import Cell
 from harness.plan.target import Target
 
 HINT = '{"CPU": {"INFERENCE_PRECISION_HINT": "f32"}}'

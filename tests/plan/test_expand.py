@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
-from harness.core.errors import UsageError
+from harness.core.records.cell import AXIS_DEFAULTS, Cell, parse_cell_id
+from harness.core.text.errors import UsageError
 from harness.plan.expand import cells, expand
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target

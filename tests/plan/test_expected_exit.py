@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from harness.plan.expectation import is_expected, is_expected_exit
 from harness.plan.plan import Plan
 from tests.kit import plan_of

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from, read_matrix
 from tests.mutations import each_replaced, mutated

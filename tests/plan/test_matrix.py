@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.errors import UsageError
-from harness.core.noise_limits import NoiseLimits
-from harness.core.verdict import Verdict
+from harness.core.comparison.noise_limits import NoiseLimits
+from harness.core.records.cell import Cell
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from harness.plan.expectation import Expectation
 from harness.plan.file_format import Timeouts
 from harness.plan.matrix import Matrix, ModelSelection, read_matrix

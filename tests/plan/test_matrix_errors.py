@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.plan.matrix import read_matrix
 
 BROKEN = """

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from harness.core.model_settings import InputSettings
-from harness.core.precision import CONVERSIONS
-from harness.core.structure import expected
-from harness.core.verdict import Verdict
+from harness.core.files.structure import expected
+from harness.core.records.model_settings import InputSettings
+from harness.core.records.precision import CONVERSIONS
+from harness.core.records.verdict import Verdict
 from harness.plan import (
     expectation,
     file_format,

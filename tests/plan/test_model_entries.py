@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.model_settings import InputSettings, ModelSettings
+from harness.core.records.model_settings import InputSettings, ModelSettings
+from harness.core.text.errors import UsageError
 from harness.plan.plan import Plan
 from tests.kit import plan_of
 

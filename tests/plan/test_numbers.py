@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from msgspec import inspect
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.plan.file_format import MatrixFile
 from harness.plan.matrix import matrix_from
 from harness.plan.runs_entry import LONGEST_S

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.catalog import load_catalog
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.plan.known_provider import known_provider, release_of
 from harness.plan.matrix import Matrix
 from tests.kit import make_matrix

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.plan.places import Place
 from harness.plan.target import Target
 from tests.kit import make_matrix

@@ -5,11 +5,11 @@ import hashlib
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from harness.core.cell import Cell
-from harness.core.errors import UsageError
-from harness.core.noise_limits import DEFAULT_LIMITS, NoiseLimits
-from harness.core.tolerance import Tolerance
-from harness.core.verdict import Verdict
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS, NoiseLimits
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.records.cell import Cell
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from harness.plan.plan import Plan
 from tests.kit import plan_of
 

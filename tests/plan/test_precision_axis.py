@@ -4,8 +4,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.catalog import load_catalog
-from harness.core.cell import Cell
-from harness.core.errors import UsageError
+from harness.core.records.cell import Cell
+from harness.core.text.errors import UsageError
 from harness.plan.expand import expand
 from harness.plan.known_provider import precision_mode, valid_precisions
 from harness.plan.plan import Plan

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.errors import UsageError
+from harness.core.records.cell import Cell
+from harness.core.text.errors import UsageError
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import LatencySettings, RepeatSettings
 from tests.kit import plan_of

@@ -4,10 +4,10 @@ from typing import Any, get_args
 
 import pytest
 
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.errors import UsageError
-from harness.core.scenario import PLAIN, SCENARIOS, session_of
-from harness.core.ways import WAYS, TextSettings
+from harness.core.records.cell import AXIS_DEFAULTS
+from harness.core.records.scenario import PLAIN, SCENARIOS, session_of
+from harness.core.records.ways import WAYS, TextSettings
+from harness.core.text.errors import UsageError
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix
 from harness.plan.scenarios import ScenarioName, WayName

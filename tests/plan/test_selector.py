@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.cell import Cell
-from harness.core.globs import glob_matcher
+from harness.core.records.cell import Cell
+from harness.core.text.globs import glob_matcher
 from harness.plan.selector import Selector, SelectorIndex, model_matcher, selector_from
 
 PROVIDERS = {"cpu": "CPUExecutionProvider", "qnn-htp": "QNNExecutionProvider"}

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.plan.plan import Plan
 from harness.plan.shard import parse_shard, shard
 from tests.kit import plan_of

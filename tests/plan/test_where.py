@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from harness.agent.system import CPU_FEATURES
-from harness.core.cell import Cell
-from harness.core.delivered_precision import delivered_precision
-from harness.core.errors import UsageError
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.version_range import version_range
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.findings.delivered_precision import delivered_precision
+from harness.core.records.cell import Cell
+from harness.core.text.errors import UsageError
+from harness.core.text.version_range import version_range
 from harness.plan.expectation import open_condition
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan

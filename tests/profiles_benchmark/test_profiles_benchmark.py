@@ -24,8 +24,8 @@ from harness.annex.conformance.profiles.case_files import by_case, digests_of
 from harness.annex.conformance.profiles.profile import Profile, load_profile, profiles_folder
 from harness.annex.conformance.profiles.profile_archive import read_profile_archive, write_archive
 from harness.annex.conformance.profiles.profile_suite import open_profile
-from harness.core.scenario import SCENARIOS as HOW
-from harness.core.value import Tensor
+from harness.core.records.scenario import SCENARIOS as HOW
+from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.protos import encode
 from harness.corpus.suite import open_file

@@ -9,7 +9,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from harness.core.generation_figures import GenerationFigures, GenerationSpeed
+from harness.core.records.generation_figures import GenerationFigures, GenerationSpeed
 from harness.pytest_plugin.benchmarks import add_benchmark, why_not_measured
 from tests.kit import read_records
 from tests.pytest_plugin.projects import write_project

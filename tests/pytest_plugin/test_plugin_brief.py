@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from harness.core.record import decode_record
+from harness.core.records.record import decode_record
 from harness.pytest_plugin.brief import Brevity
 from tests.pytest_plugin.projects import write_project
 

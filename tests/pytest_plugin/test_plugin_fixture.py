@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.value import Map, Sequence, Tensor
+from harness.core.values.value import Map, Sequence, Tensor
 from harness.pytest_plugin.fixture import plain_value
 from tests.pytest_plugin.projects import write_project
 

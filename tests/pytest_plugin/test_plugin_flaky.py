@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.pytest_plugin.item_outcome import outcome_of
 from harness.run.run_summary import summary_lines
 from harness.run.tally import TargetTotals

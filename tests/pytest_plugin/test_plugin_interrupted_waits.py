@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.errors import UncontainedError
+from harness.core.records.cell import Cell
+from harness.core.text.errors import UncontainedError
 from harness.engine.events import Event, Finished
 from harness.engine.prepare import RunnablePlan
 from harness.plan.expand import expand

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Record
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Phase, Verdict
 from harness.plan.baselines import FIRST_RUN, Baseline
 from harness.plan.plan import Plan
 from harness.pytest_plugin.item_outcome import EDGE, ItemOutcome, excerpt, outcome_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import Record
+from harness.core.records.record import Record
 from harness.engine.engine import Engine
 from harness.engine.prepare import prepare
 from tests.kit import read_records, records_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.fault import decode_fault
+from harness.core.records.fault import decode_fault
 from tests.pytest_plugin.projects import write_project
 
 Run = Callable[..., Any]

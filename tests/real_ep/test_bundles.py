@@ -15,10 +15,10 @@ import pytest
 from harness.annex.triage.bundle import BundleContents, ModelSource, write_bundle
 from harness.annex.triage.distance import distance
 from harness.cli.main import main
-from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.fault import Fault, Repetition, Signature
-from harness.core.value import Sequence, tensor
-from harness.core.verdict import Family, Verdict
+from harness.core.records.cell import AXIS_DEFAULTS, Cell
+from harness.core.records.fault import Fault, Repetition, Signature
+from harness.core.records.verdict import Family, Verdict
+from harness.core.values.value import Sequence, tensor
 from harness.corpus.suites import open_suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady

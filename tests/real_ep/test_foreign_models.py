@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.value import STRING, Array, Tensor
+from harness.core.values.value import STRING, Array, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import Suite, open_folder

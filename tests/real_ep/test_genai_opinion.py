@@ -13,8 +13,8 @@ import pytest
 
 from harness.annex.made.decoders.folders import speech
 from harness.annex.made.decoders.roster import write_decoder
-from harness.core.value import Array, Tensor
-from harness.core.ways import TextSettings
+from harness.core.records.ways import TextSettings
+from harness.core.values.value import Array, Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.scenario_case import scenario_case
 from harness.corpus.suite import open_folder

@@ -19,8 +19,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.engine.events import TargetReady
 from tests.kit import by_model, records_of, run_matrix
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from harness.cli import main
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from tests.kit import records_of, run_matrix, write_model
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.browser]

@@ -23,8 +23,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.verdict import Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.verdict import Verdict
 from harness.data_files import data_root
 from harness.plan.expectation import is_expected
 from harness.plan.matrix import read_matrix

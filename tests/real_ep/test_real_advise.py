@@ -13,7 +13,7 @@ from harness.annex.advise.fastest import advise
 from harness.annex.advise.level_study import examine_levels
 from harness.annex.advise.search_result import TriedCandidate
 from harness.annex.advise.session_code import session_code
-from harness.core.verdict import Family
+from harness.core.records.verdict import Family
 from harness.corpus.suite import Suite
 from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix, ModelSelection

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.data_files import data_root
 from tests.kit import records_of, run_matrix
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from harness.core.node_times import middle
+from harness.core.timing.node_times import middle
 from tests.kit import parse, records_of, run_matrix
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.long]

@@ -11,8 +11,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.data_files import data_root
 from harness.engine.events import Event, TargetReady

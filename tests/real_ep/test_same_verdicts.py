@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.cell import parse_cell_id
+from harness.core.records.cell import parse_cell_id
 from harness.data_files import data_root
 from harness.plan.matrix import read_matrix
 from tests.kit import read_rows

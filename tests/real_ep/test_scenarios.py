@@ -10,9 +10,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from harness.core.record import Record
-from harness.core.scenario import DYNAMIC_OPTIONS, PLAIN, SCENARIOS
-from harness.core.verdict import Family, Phase, Verdict
+from harness.core.records.record import Record
+from harness.core.records.scenario import DYNAMIC_OPTIONS, PLAIN, SCENARIOS
+from harness.core.records.verdict import Family, Phase, Verdict
 from harness.data_files import data_root
 from harness.engine.engine import Engine
 from harness.engine.prepare import open_suites

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.prepare import open_suites

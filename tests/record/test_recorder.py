@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import harness.record
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
 from harness.record.data_set import UnsavedError, array, write_data_set

@@ -22,7 +22,7 @@ from harness.agent.float64.float64_model import Model
 from harness.agent.float64.reference_operators import FLOAT32_INSIDE
 from harness.agent.float64.table import OWN
 from harness.agent.target_errors import UnsupportedError
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.nodes import operator_name
 from harness.corpus.suites import open_suite

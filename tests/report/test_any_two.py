@@ -5,8 +5,8 @@ import json
 import zlib
 from typing import Any
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.report.any_two import compared_columns
 from harness.report.view import build_report
 from tests.kit import merged, record

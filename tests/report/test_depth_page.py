@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.trace import (
+from harness.core.records.trace import (
     Trace,
     TracedModel,
     TracedNode,

@@ -12,11 +12,11 @@ import pytest
 from harness.annex.conformance.profiles.profile import load_profile
 from harness.annex.conformance.profiles.profile_suite import suite_name
 from harness.cli import main
-from harness.core.cell import Cell
-from harness.core.own_error import lost_record, own_error
-from harness.core.record import Record, decode_record, encode_record
-from harness.core.run_info import RunInfo
-from harness.core.verdict import Family, Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record, decode_record, encode_record
+from harness.core.records.run_info import RunInfo
+from harness.core.records.verdict import Family, Verdict
+from harness.core.verdicts.own_error import lost_record, own_error
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
 from harness.report.diff import compare_merged

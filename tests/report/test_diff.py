@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.device_proof import DeviceProof
-from harness.core.facts import Placement
-from harness.core.generation_figures import Generated, GenerationFigures
-from harness.core.latency import Latency
-from harness.core.output_metrics import Noise
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.output_metrics import Noise
+from harness.core.records.device_proof import DeviceProof
+from harness.core.records.facts import Placement
+from harness.core.records.generation_figures import Generated, GenerationFigures
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
+from harness.core.timing.latency import Latency
 from harness.report.diff import compare_merged
 from harness.report.diff_text import diff_github, diff_lines, diff_markdown
 from harness.report.gate import GateLimits, judge_changes

@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.report.ctrf import to_ctrf
 from harness.report.open_metrics import to_open_metrics
 from harness.report.report_files import write_report

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.fault import GraphNode, GraphTensor, ReducedModel
+from harness.core.records.fault import GraphNode, GraphTensor, ReducedModel
 from harness.report.fault_graph import MAX_NODES, GraphDrawing, draw
 from harness.report.graph_layout import BETWEEN_BOXES, Layout, arrange
 

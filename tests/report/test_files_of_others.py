@@ -14,9 +14,9 @@ from harness.annex.fuzz.fuzz_state import STATE_FILE, planned_cells, read_state
 from harness.annex.store.scan import content, scan
 from harness.annex.triage.run_triage import read_faults
 from harness.cli import main
-from harness.core.errors import UsageError
-from harness.core.fault import decode_faults
-from harness.core.reading import MOST_LINE
+from harness.core.files.reading import MOST_LINE
+from harness.core.records.fault import decode_faults
+from harness.core.text.errors import UsageError
 from harness.engine.prestarted import target_tables
 from harness.plan.matrix import read_toml
 from harness.pytest_plugin.matrices import is_matrix
@@ -155,5 +155,5 @@ def test_nothing_is_read_in_another_way(folder: str) -> None:
         if any(way in path.read_text("utf-8") for way in (".read_bytes()", ".read_text(", '.open("rb")'))
     }
     assert other <= OWN | {"verify.py"}, (
-        "a file that somebody else may have made goes through core/reading.py"
+        "a file that somebody else may have made goes through core/files/reading.py"
     )

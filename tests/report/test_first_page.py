@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from harness.core.record import ModelContent, Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import ModelContent, Record
+from harness.core.records.verdict import Verdict
 from harness.report.diff import compare_merged
 from harness.report.main_causes import main_causes
 from harness.report.suggested_commands import suggested_commands

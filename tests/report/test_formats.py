@@ -18,8 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from harness.core.errors import UsageError
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import UsageError
 from harness.report.inert import code, inert_csv
 from harness.report.json_report import ReportFile
 from harness.report.merge import merge

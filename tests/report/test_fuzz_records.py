@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.core.decide import decide
-from harness.core.errors import UsageError
-from harness.core.facts import Repeats
-from harness.core.output_metrics import Noise, OutputDetails, PrecisionError
-from harness.core.policy import Policy
-from harness.core.record import SCHEMA, ProcessState, Record, decode_record, encode_record
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import Noise, OutputDetails, PrecisionError
+from harness.core.comparison.policy import Policy
+from harness.core.records.facts import Repeats
+from harness.core.records.record import SCHEMA, ProcessState, Record, decode_record, encode_record
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
+from harness.core.verdicts.decide import decide
 from harness.report.read import read_run
 from harness.report.report_files import write_report
 from tests.kit import latency, record, write_run

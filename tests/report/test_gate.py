@@ -1,9 +1,9 @@
 import msgspec
 import pytest
 
-from harness.core.manner import Manner
-from harness.core.record import ProcessState, Record
-from harness.core.verdict import Verdict
+from harness.core.records.manner import Manner
+from harness.core.records.record import ProcessState, Record
+from harness.core.records.verdict import Verdict
 from harness.report.diff import compare_merged
 from harness.report.diff_text import gate_github, gate_lines
 from harness.report.gate import Enter, GateLimits, Judgement, TargetLimits, judge_changes

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.generation_figures import Generated, GenerationFigures
+from harness.core.records.generation_figures import Generated, GenerationFigures
 from harness.report.failing_ways import generation_changes
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from harness.report.chart import ChartEdge, chart
 from harness.report.history_file import HISTORY_SCHEMA, History
 from harness.report.history_page import write_history_page

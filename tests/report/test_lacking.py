@@ -1,9 +1,9 @@
 """A feature that a device lacks is told once, whichever operators need it."""
 
-from harness.core.cell_end import CellEnd
-from harness.core.lacking import lacks_of
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.findings.lacking import lacks_of
+from harness.core.records.cell_end import CellEnd
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.report.diff import compare_merged
 from harness.report.diff_text import diff_lines, diff_markdown
 from harness.report.view import build_report

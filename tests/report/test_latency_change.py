@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from harness.core.latency import Latency
+from harness.core.timing.latency import Latency
 from harness.report.latency_change import FEWEST_SAMPLES, FLOOR, latency_change, latency_changes, unlike
 from tests import kit
 

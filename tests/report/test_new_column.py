@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.report.cell_columns import VALUES, CellRow, RecordRow, view_columns
 from tests.changed_package import changed_package
 from tests.kit import record, write_run

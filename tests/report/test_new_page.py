@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jinja2 import meta
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.report.page import Pages
 from harness.report.site import PAGES, SitePage
 from harness.report.view import Report
@@ -23,7 +23,7 @@ IMPORT = "from harness.report.crashes import crash_views\n"
 MODULE = """
 import msgspec
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 
 class Crashes(msgspec.Struct, frozen=True, kw_only=True):
     target: str

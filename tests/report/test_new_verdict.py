@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
 from tests.kit import record, write_run
 
 ROOT = Path(__file__).parents[2]
@@ -20,14 +20,14 @@ RULE = '''def late(judging: Judging) -> Ruling | None:
 
 '''
 CHANGES = {
-    "core/verdict.py": (('    UNSUPPORTED = "unsupported", Family', WORD),),
-    "core/rules.py": (("def right(judging", RULE), ("    right,\n", "    late,\n")),
+    "core/records/verdict.py": (('    UNSUPPORTED = "unsupported", Family', WORD),),
+    "core/verdicts/rules.py": (("def right(judging", RULE), ("    right,\n", "    late,\n")),
 }
 """File -> pairs of text that is there once, and what is added before it."""
 DECIDED = """
-from harness.core.decide import decide
-from harness.core.facts import Facts
-from harness.core.policy import Policy
+from harness.core.verdicts.decide import decide
+from harness.core.records.facts import Facts
+from harness.core.comparison.policy import Policy
 decision = decide(Facts(golden="cpu", timings_ms={"create": 4e6}), Policy())
 print(decision.verdict, decision.verdict.family, decision.reason, sep="; ")
 """

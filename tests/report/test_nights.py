@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.cli import main
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.report.history_file import History
 from harness.report.nights import NightCell, Nights, nights_of
 from harness.report.report_files import write_report

@@ -5,7 +5,7 @@ import re
 import msgspec
 import numpy as np
 
-from harness.core.node_times import NodeTime, NodeTimes
+from harness.core.timing.node_times import NodeTime, NodeTimes
 from harness.report.diff import compare_merged
 from harness.report.merge import MergedRun
 from harness.report.node_time_change import node_time_changes

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from harness.cli import main
-from harness.core.errors import UsageError
-from harness.core.later_words import what_is_wrong
-from harness.core.policy import Policy
-from harness.core.policy_terms import policy_terms
-from harness.core.record import Record, decode_record, encode_record
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.policy_terms import policy_terms
+from harness.core.records.record import Record, decode_record, encode_record
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import UsageError
+from harness.core.text.later_words import what_is_wrong
 from harness.report.diff import compare_merged
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.history_file import History

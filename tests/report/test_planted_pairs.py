@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from harness.annex.store.command_history import turned_lines
-from harness.core.output_metrics import Noise
-from harness.core.policy import Policy
-from harness.core.policy_terms import policy_terms
-from harness.core.record import Record
-from harness.core.tolerance import Tolerance
-from harness.core.verdict import Family, Verdict, is_result
+from harness.core.comparison.output_metrics import Noise
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.policy_terms import policy_terms
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict, is_result
 from harness.report.diff import compare_merged
 from harness.report.diff_text import diff_lines, diff_markdown, gate_lines
 from harness.report.gate import GateLimits, judge_changes

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.agreement import Agreement
-from harness.core.record import Record, decode_record, encode_record
-from harness.core.verdict import Verdict
+from harness.core.agreement.agreement import Agreement
+from harness.core.records.record import Record, decode_record, encode_record
+from harness.core.records.verdict import Verdict
 from harness.report.diff import compare_merged
 from harness.report.diff_text import gate_github, gate_lines
 from harness.report.facts_in_words import evidence

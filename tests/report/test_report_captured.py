@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.report.read import EDGE_BYTES, captured_output
 from tests.kit import record
 

@@ -4,10 +4,10 @@ import html
 import re
 from pathlib import Path
 
-from harness.core.facts import Repeats
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.run_work import Unchecked
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.records.facts import Repeats
+from harness.core.records.run_work import Unchecked
+from harness.core.records.verdict import Verdict
 from harness.report.facts_in_words import evidence
 from harness.report.markdown import to_markdown
 from harness.report.rows import cell_rows, target_rows

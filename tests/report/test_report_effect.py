@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from harness.core.facts import OptionEffect
-from harness.core.verdict import Verdict
+from harness.core.records.facts import OptionEffect
+from harness.core.records.verdict import Verdict
 from harness.report.details import detail_pages
 from harness.report.effect import report_effects
 from harness.report.merge import MergedRun

@@ -6,8 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.run_info import RunInfo, TargetExit
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.run_info import RunInfo, TargetExit
+from harness.core.records.verdict import Phase, Verdict
 from harness.plan.expectation import ALL_CLEAN, Expectation
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.selector import Selector

@@ -7,8 +7,16 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.fault import Condition, Fault, Frame, NativeCrash, Repetition, Signature, encode_fault
-from harness.core.verdict import Verdict
+from harness.core.records.fault import (
+    Condition,
+    Fault,
+    Frame,
+    NativeCrash,
+    Repetition,
+    Signature,
+    encode_fault,
+)
+from harness.core.records.verdict import Verdict
 from harness.report import fault_bundle, paging
 from harness.report.fault_bundle import bundles_for
 from harness.report.fault_merge import SHOWN_FAULT_CELLS

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.report.column import Column, column_of, columns_in_order
 from harness.report.column_counts import summarise
 from harness.report.column_precision import measure_column

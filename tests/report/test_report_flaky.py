@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.report.details import detail_pages
 from harness.report.failures import Failures
 from harness.report.model_grid import model_pages

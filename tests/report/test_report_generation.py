@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.generation_figures import Generated, GenerationFigures, GenerationSpeed
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.generation_figures import Generated, GenerationFigures, GenerationSpeed
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.report import generation as module
 from harness.report import paging
 from harness.report.failing_ways import decisive

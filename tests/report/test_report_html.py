@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from harness.core.facts import OptionEffect
-from harness.core.latency import Latency
-from harness.core.record import ModelContent, ProcessState, Record
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.facts import OptionEffect
+from harness.core.records.record import ModelContent, ProcessState, Record
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.timing.latency import Latency
 from harness.report.merge import MergedRun, merge
 from harness.report.tone import TONES, WEAK
 from harness.report.view import build_report

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.graph_levels import (
+from harness.core.records.graph_levels import (
     GraphChange,
     Levels,
     LevelStep,
@@ -15,7 +14,8 @@ from harness.core.graph_levels import (
     TargetShare,
     TargetShares,
 )
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from harness.report.levels_page import levels_page, write_levels_page
 
 CONV, ADD, FUSED = (

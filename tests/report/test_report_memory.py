@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from harness.core.record import ProcessState, Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import ProcessState, Record
+from harness.core.records.verdict import Verdict
 from harness.report.memory import target_memory
 from harness.report.merge import MergedRun, merge
 from harness.report.overview import overview_view

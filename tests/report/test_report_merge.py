@@ -1,7 +1,7 @@
 import msgspec
 
-from harness.core.run_info import ShardInfo
-from harness.core.verdict import Family, Verdict
+from harness.core.records.run_info import ShardInfo
+from harness.core.records.verdict import Family, Verdict
 from harness.report.merge import Conflict, merge
 from harness.report.read import RunData
 from tests.kit import record, run_of

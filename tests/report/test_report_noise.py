@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.facts import Repeats
-from harness.core.noise_limits import DEFAULT_LIMITS
-from harness.core.output_metrics import Noise, OutputDetails, PrecisionError
-from harness.core.record import Record
-from harness.core.reference_answer import Adjudication
-from harness.core.verdict import Verdict
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS
+from harness.core.comparison.output_metrics import Noise, OutputDetails, PrecisionError
+from harness.core.records.facts import Repeats
+from harness.core.records.record import Record
+from harness.core.records.reference_answer import Adjudication
+from harness.core.records.verdict import Verdict
 from harness.report.column import Column
 from harness.report.conversion import column_conversion
 from harness.report.facts_in_words import evidence, noise_words

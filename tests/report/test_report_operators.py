@@ -1,9 +1,9 @@
 import msgspec
 import pytest
 
-from harness.core.facts import Placement
-from harness.core.record import ModelContent
-from harness.core.verdict import Verdict
+from harness.core.records.facts import Placement
+from harness.core.records.record import ModelContent
+from harness.core.records.verdict import Verdict
 from harness.report import operator_pages
 from harness.report.failures import failures_view
 from harness.report.merge import MergedRun, RunEnvironment

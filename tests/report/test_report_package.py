@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from harness.core.facts import OptionEffect
-from harness.core.verdict import Verdict
+from harness.core.records.facts import OptionEffect
+from harness.core.records.verdict import Verdict
 from harness.report.package_page import PackageTable, package_view
 from harness.report.view import Report, build_report
 from tests.kit import latency, merged, record, site

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.generation_figures import GenerationFigures, GenerationSpeed
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.generation_figures import GenerationFigures, GenerationSpeed
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.report import performance as module
 from harness.report import text_speed
 from harness.report.performance import Performance, performance_view

@@ -3,8 +3,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from harness.report.read import read_run
 from harness.report.report_files import write_report
 from tests.kit import record, write_run

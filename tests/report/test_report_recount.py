@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.report.report_files import write_report
 from tests.kit import read_rows, record, write_run
 

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import Record
+from harness.core.records.record import Record
 from harness.report.facts_in_words import scenario_facts
 from tests.kit import bare_record
 

@@ -6,10 +6,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.agreement import Agreement
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.agreement.agreement import Agreement
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.report.margin import bits_to_spare, is_near_limit, lower_precision
 from harness.report.model_grid import model_pages
 from harness.report.shipping_overview import shipping_table

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from harness.report.site import write_site
 from harness.report.view import build_report
 from tests.kit import merged, record, site

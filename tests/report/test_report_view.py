@@ -6,8 +6,8 @@ import msgspec
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from harness.core.record import Record
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Phase, Verdict
 from harness.report import details, model_grid, paging, report_cell
 from harness.report.cell_groups import SHOWN_CELLS, SHOWN_GROUPS
 from harness.report.details import detail_pages

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import UsageError
 from harness.report.executorch_csv import EXECUTORCH_DETAILS
 from harness.report.report_files import write_report
 from harness.report.results_beside import read_results_beside

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.report.read import read_run, run_folders
 from tests.kit import record, write_run
 

@@ -3,8 +3,8 @@
 import msgspec
 import numpy as np
 
-from harness.core.record import Record
-from harness.core.shape_times import ShapeTime
+from harness.core.records.record import Record
+from harness.core.records.shape_times import ShapeTime
 from harness.report.diff import compare_merged
 from harness.report.shape_grid import grid_maps
 from harness.report.shape_time_change import shape_time_changes

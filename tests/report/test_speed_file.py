@@ -5,8 +5,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.speed_change import SpeedChange, SpeedComparison, SpeedVerdict
+from harness.core.text.errors import UsageError
+from harness.core.timing.speed_change import SpeedChange, SpeedComparison, SpeedVerdict
 from harness.report.gate import GateLimits, judge_changes
 from harness.report.run_comparison import compare_runs
 from harness.report.speed_file import read_speed

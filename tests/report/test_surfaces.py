@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.policy_study import (
+from harness.core.records.policy_study import (
     POLICIES_FILE,
     ChosenProvider,
     OfferedDevice,
@@ -14,9 +14,9 @@ from harness.core.policy_study import (
     PolicyFile,
     PolicyStudy,
 )
-from harness.core.record import Record
-from harness.core.scenario import NOT_IN_RUNTIME, SCENARIOS
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.scenario import NOT_IN_RUNTIME, SCENARIOS
+from harness.core.records.verdict import Verdict
 from harness.report.compiled_grid import compiled_grid
 from harness.report.merge import merge
 from harness.report.read import RunData, read_run

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.latency import Latency
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.timing.latency import Latency
 from harness.report.diff import compare_merged
 from harness.report.diff_text import gate_lines
 from harness.report.gate import GateLimits, Judgement, judge_changes

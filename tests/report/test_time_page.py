@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.node_times import Boundary, NodeTime, NodeTimes
-from harness.core.record import Record
-from harness.core.shape_times import ShapeTime
+from harness.core.records.record import Record
+from harness.core.records.shape_times import ShapeTime
+from harness.core.timing.node_times import Boundary, NodeTime, NodeTimes
 from harness.report.report_files import write_report
 from harness.report.time_page import TimePage, time_view
 from harness.report.view import build_report

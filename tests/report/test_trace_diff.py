@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.core.errors import UsageError
-from harness.core.trace import (
+from harness.core.records.trace import (
     Trace,
     TracedModel,
     TracedNode,
@@ -16,6 +15,7 @@ from harness.core.trace import (
     TraceError,
     encode_trace,
 )
+from harness.core.text.errors import UsageError
 from harness.report.trace_diff import compare_traces, trace_diff_lines
 
 ROUNDING, WRONG = TraceError(noise=0.8, relative=1e-7), TraceError(noise=5000.0, relative=0.002)

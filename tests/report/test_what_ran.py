@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from harness.plan.matrix import Matrix
 from harness.report.likeness import fact_differences
 from harness.report.merge import RunEnvironment

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.record import ProcessState, Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import ProcessState, Record
+from harness.core.records.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.queues import RESTART_MS
 from harness.run import durations

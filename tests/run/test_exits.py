@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED
-from harness.core.run_info import RunInfo, TargetExit
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.run_info import RunInfo, TargetExit
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.text.errors import EXIT_OK, EXIT_UNEXPECTED
 from harness.engine.events import ProcessEnded
 from harness.plan.expectation import ALL_CLEAN
 from harness.plan.plan import Plan

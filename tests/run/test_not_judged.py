@@ -2,8 +2,8 @@
 
 import itertools
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.run.not_judged import MOST_CAUSES, ModelGroup, SharedCause, add_to, not_judged, says_nothing_yet
 from tests.kit import bare_record
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.core.errors import UsageError
-from harness.core.run_info import RunInfo
+from harness.core.records.run_info import RunInfo
+from harness.core.text.errors import UsageError
 from harness.engine.events import TargetReady
 from harness.plan.plan import Plan
 from harness.run import own_runs, run_folder

@@ -8,15 +8,15 @@ import pytest
 from rich.console import Console
 
 from harness.cli.progress import Progress
-from harness.core.cell import Cell
-from harness.core.cell_end import CellEnd
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import Record
-from harness.core.run_info import ShardInfo
-from harness.core.run_work import Unchecked
-from harness.core.verdict import Family, Verdict
-from harness.core.visible_text import WIDTH
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.records.cell import Cell
+from harness.core.records.cell_end import CellEnd
+from harness.core.records.record import Record
+from harness.core.records.run_info import ShardInfo
+from harness.core.records.run_work import Unchecked
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
+from harness.core.text.visible_text import WIDTH
 from harness.plan.baselines import Baseline
 from harness.plan.plan import Plan
 from harness.plan.where import Where

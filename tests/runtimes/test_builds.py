@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Cause, Phase, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Cause, Phase, Verdict
 from harness.corpus.case import Case
 from harness.engine.events import Event, Noted, TargetReady
 from harness.engine.references import References

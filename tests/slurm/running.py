@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
-from harness.core.record import Record
+from harness.core.records.record import Record
 from harness.engine.engine import Engine
 from harness.engine.events import Event, PlaceChanged
 from tests.kit import records_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from tests.kit import fake_target, of_folder, records_of, start_engine, write_model
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.events import Noted
 from tests.kit import fake_target, of_folder, read_rows, start_engine, write_model

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.core.record import Record
-from harness.core.verdict import Cause, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Cause, Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.events import Event, Noted
 from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, start_engine, write_model

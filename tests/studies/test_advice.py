@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from harness.core.verdict import Cause, Verdict
+from harness.core.records.verdict import Cause, Verdict
 from harness.plan.places import Place, Places
 from harness.plan.target import Runtime, Target
 from harness.studies.repair_advice import install_advice, next_step

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from harness.catalog.catalog import load_catalog
-from harness.core.verdict import Cause
+from harness.core.records.verdict import Cause
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.studies import usable_providers

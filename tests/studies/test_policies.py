@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.policy_study import ChosenProvider, OfferedDevice, PolicyAnswer, PolicyStudy
+from harness.core.records.policy_study import ChosenProvider, OfferedDevice, PolicyAnswer, PolicyStudy
 from harness.studies.policies import PolicyTrial, study_policies
 from tests.kit import is_intel
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.catalog.catalog import load_catalog
 from harness.catalog.provider import Provider, TriedReleases
-from harness.core.facts import CPU_PROVIDER as CPU
+from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.data_files import data_root
 from harness.studies import usable_providers
 from harness.studies.newer_releases import newer_than_tried

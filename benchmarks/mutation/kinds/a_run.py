@@ -6,9 +6,9 @@ import onnx
 import onnx.parser
 
 from benchmarks.mutation.attempt import Attempt
-from harness.core.errors import UsageError
-from harness.core.record import Record
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
+from harness.core.text.errors import UsageError
 from harness.report.read import read_run
 
 MATRIX = """schema = 1

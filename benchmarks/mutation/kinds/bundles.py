@@ -14,8 +14,8 @@ from benchmarks.mutation.attempt import Attempt
 from benchmarks.mutation.changes import changed_bytes, changed_json, changed_message
 from benchmarks.mutation.commands import Commands
 from harness.annex.triage.bundle import BundleContents, ModelSource, write_bundle
-from harness.core.value import tensor
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import tensor
 from harness.plan.target import Target
 from tests.annex.triage.bundle.relu_bundle import CPU, fault_of, model_bytes
 

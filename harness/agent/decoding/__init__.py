@@ -1,4 +1,4 @@
 """Decoders with their cache: steps through a text, in the ways that applications use.
 
-The harness lays out the text; see ``harness.core.ways``.
+The harness lays out the text; see ``harness.core.records.ways``.
 """

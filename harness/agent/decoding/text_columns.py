@@ -17,7 +17,7 @@ class ColumnTexts:
 
     Args:
         generate: The job's field: roles of inputs and outputs, and axes of the batch.
-        play: The layout and its steps; see ``harness.core.ways.Play``.
+        play: The layout and its steps; see ``harness.core.records.ways.Play``.
         inputs: The data set of the play, in wire form: the whole texts, with an empty cache.
     """
 

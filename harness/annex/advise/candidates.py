@@ -7,10 +7,10 @@ import msgspec
 
 from harness.catalog.option import PrecisionMode
 from harness.catalog.provider import Provider
-from harness.core.cell import Cell
-from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.scenario import PLAIN
-from harness.core.structure import OPTION
+from harness.core.files.structure import OPTION
+from harness.core.records.cell import Cell
+from harness.core.records.facts import CPU_PROVIDER as CPU
+from harness.core.records.scenario import PLAIN
 from harness.engine.device import SHARED_HARDWARE
 from harness.engine.effects import UNCHANGED
 from harness.engine.job import THREADS

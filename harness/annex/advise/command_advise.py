@@ -20,15 +20,15 @@ from harness.annex.advise.session_code import session_code
 from harness.annex.advise.sharing import SHARED_WAY, Sharing, shares_buffer, with_ways
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import ProviderRequest, Tested, wanted_matrix
-from harness.core.agreement import agreements_words, answers_ratio
-from harness.core.compute_share import nodes_on_ep
-from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
-from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.generation_figures import GenerationSpeed
-from harness.core.pace import is_reliable
-from harness.core.scenario import GENERATE
-from harness.core.visible_text import WIDTH, visible
-from harness.core.ways import WAYS
+from harness.core.agreement.agreement import agreements_words, answers_ratio
+from harness.core.findings.compute_share import nodes_on_ep
+from harness.core.records.facts import CPU_PROVIDER as CPU
+from harness.core.records.generation_figures import GenerationSpeed
+from harness.core.records.scenario import GENERATE
+from harness.core.records.ways import WAYS
+from harness.core.text.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
+from harness.core.text.visible_text import WIDTH, visible
+from harness.core.timing.pace import is_reliable
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
 from harness.corpus.genai_config import CONFIG_NAME

@@ -12,13 +12,13 @@ from typing import Any
 from harness.annex.advise.folder_search import FolderAdvice, advise_folder
 from harness.annex.advise.search_result import TriedCandidate
 from harness.cli.output import notify, print_result, wrapped
-from harness.core.agreement import agreements_words, answers_ratio, least_share
-from harness.core.cause import plain_cause
-from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
-from harness.core.pace import NEAR_FASTEST
-from harness.core.shipping import ShippedModel, Shipping, ShippingAnswer
-from harness.core.verdict import Family
-from harness.core.visible_text import WIDTH, visible
+from harness.core.agreement.agreement import agreements_words, answers_ratio, least_share
+from harness.core.findings.cause import plain_cause
+from harness.core.findings.shipping import ShippedModel, Shipping, ShippingAnswer
+from harness.core.records.verdict import Family
+from harness.core.text.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
+from harness.core.text.visible_text import WIDTH, visible
+from harness.core.timing.pace import NEAR_FASTEST
 from harness.corpus.suite import open_folder
 from harness.plan.matrix import Matrix
 from harness.plan.surroundings import surroundings_of

@@ -9,9 +9,8 @@ import msgspec
 from harness.annex.advise.level_study import examine_levels
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import ProviderRequest, wanted_matrix
-from harness.core.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
-from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.graph_levels import (
+from harness.core.records.facts import CPU_PROVIDER as CPU
+from harness.core.records.graph_levels import (
     GRAPH_CHANGE_KINDS,
     GraphChange,
     Levels,
@@ -19,7 +18,8 @@ from harness.core.graph_levels import (
     TargetShare,
     TargetShares,
 )
-from harness.core.visible_text import visible
+from harness.core.text.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
+from harness.core.text.visible_text import visible
 from harness.corpus.suites import open_model
 from harness.report.levels_page import write_levels_page
 

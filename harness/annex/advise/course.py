@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 
 from harness.annex.advise.candidates import AxisChanges, Candidate, changes_of
 from harness.annex.advise.search_result import TriedCandidate
-from harness.core.compute_share import is_the_cpus
-from harness.core.pace import NEAR_FASTEST, is_reliable
-from harness.core.verdict import WRONG_NUMBERS
+from harness.core.findings.compute_share import is_the_cpus
+from harness.core.records.verdict import WRONG_NUMBERS
+from harness.core.timing.pace import NEAR_FASTEST, is_reliable
 from harness.plan.target import Target
 
 _FASTER_BY = 0.05

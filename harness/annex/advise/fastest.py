@@ -15,7 +15,7 @@ import msgspec
 from harness.annex.advise.candidates import base_of
 from harness.annex.advise.course import CandidateQueue, Course
 from harness.annex.advise.search_result import Advice, TriedCandidate
-from harness.core.scenario import GENERATE, PLAIN
+from harness.core.records.scenario import GENERATE, PLAIN
 from harness.corpus.graph import graph_in
 from harness.corpus.suite import Suite
 from harness.engine.engine import Engine

@@ -15,12 +15,12 @@ from harness.annex.advise.candidates import Candidate, base_of
 from harness.annex.advise.course import CandidateQueue, Course
 from harness.annex.advise.fastest import closing_after, simulated_of, timed
 from harness.annex.advise.search_result import TriedCandidate
-from harness.core.cell import Cell
-from harness.core.errors import HarnessError
-from harness.core.not_run import not_run
-from harness.core.record import Record
-from harness.core.shipping import ShippedModel, ShippingChoice, what_to_ship
-from harness.core.verdict import WRONG_NUMBERS, Family
+from harness.core.findings.shipping import ShippedModel, ShippingChoice, what_to_ship
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
+from harness.core.records.verdict import WRONG_NUMBERS, Family
+from harness.core.text.errors import HarnessError
+from harness.core.verdicts.not_run import not_run
 from harness.corpus.graph import graph_in
 from harness.corpus.suite import Suite
 from harness.engine.engine import Engine

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from harness.core.cell import Cell
-from harness.core.facts import CPU_PROVIDER as CPU
+from harness.core.records.cell import Cell
+from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.engine.configuration import Configuration, configuration
 from harness.engine.job import THREADS
 from harness.plan.target import LIBRARY_SUFFIXES, Target

@@ -13,10 +13,9 @@ from typing import Any
 import msgspec
 
 from harness.annex.advise.candidates import at_first_values
-from harness.core.cell import Cell
-from harness.core.errors import one_line
-from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.graph_levels import (
+from harness.core.records.cell import Cell
+from harness.core.records.facts import CPU_PROVIDER as CPU
+from harness.core.records.graph_levels import (
     ORIGINS,
     Levels,
     LevelStep,
@@ -25,7 +24,8 @@ from harness.core.graph_levels import (
     TargetShare,
     TargetShares,
 )
-from harness.core.record import Record
+from harness.core.records.record import Record
+from harness.core.text.errors import one_line
 from harness.corpus.graph import Graph, graph_in, read_graph
 from harness.corpus.graph_changes import changes
 from harness.corpus.suite import Suite

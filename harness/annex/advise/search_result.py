@@ -3,12 +3,12 @@
 import msgspec
 
 from harness.annex.advise.candidates import Candidate
-from harness.core.compute_share import is_the_cpus
-from harness.core.latency import Latency
-from harness.core.pace import best_ms, unbeaten
-from harness.core.record import Record
-from harness.core.shipping import rounds_of
-from harness.core.verdict import Family, Verdict
+from harness.core.findings.compute_share import is_the_cpus
+from harness.core.findings.shipping import rounds_of
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
+from harness.core.timing.latency import Latency
+from harness.core.timing.pace import best_ms, unbeaten
 from harness.plan.target import Target
 
 

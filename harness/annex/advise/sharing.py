@@ -6,9 +6,9 @@ from typing import Literal
 import msgspec
 
 from harness.annex.advise.candidates import Candidate
-from harness.core.record import Record
-from harness.core.scenario import GENERATE
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.scenario import GENERATE
+from harness.core.records.verdict import Family
 from harness.corpus.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished

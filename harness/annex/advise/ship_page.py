@@ -6,8 +6,8 @@ from pathlib import PurePath
 import msgspec
 
 from harness.annex.advise.session_code import session_code
-from harness.core.cell import Cell
-from harness.core.record import Record
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
 from harness.plan.target import LIBRARY_SUFFIXES, Runtime, Target
 from harness.report.shipping_overview import ShippingRow, shipping_table, targets_of
 from harness.report.site import SitePage

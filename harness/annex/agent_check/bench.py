@@ -14,8 +14,8 @@ from harness.agent.target_errors import NoRoomError
 from harness.annex.agent_check.dialogue import PLAIN_OPENING, Dialogue, Opening
 from harness.annex.agent_check.early_ends import FaultError, NotDoneError
 from harness.annex.agent_check.models import MODELS, model
-from harness.core.scenario import GENERATE, played_by
-from harness.core.value import NamedValues, Tensor, Value, tensor
+from harness.core.records.scenario import GENERATE, played_by
+from harness.core.values.value import NamedValues, Tensor, Value, tensor
 from harness.engine.connection import Greeting
 from harness.engine.mapped_tensors import Tensors
 from harness.engine.message_budget import MessageBudget, budget_of

@@ -1,7 +1,7 @@
 """Comparison of values, bit for bit."""
 
 from harness.annex.agent_check.early_ends import FaultError
-from harness.core.value import STRING, Sequence, Tensor, Value, leaves
+from harness.core.values.value import STRING, Sequence, Tensor, Value, leaves
 
 
 def same(found: Value, expected: Value, what: str = "the output") -> None:

@@ -11,7 +11,7 @@ from harness.annex.agent_check.bench import Setup
 from harness.annex.agent_check.check_group import AgentCheck
 from harness.cli.output import print_lines, print_result, wrapped
 from harness.cli.targets import pairs_of
-from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
+from harness.core.text.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line
 
 _STATES = {"ok": "ok", "failed": "FAILED", "not done": "-"}
 _INDENT = " " * 11

@@ -19,7 +19,7 @@ from harness.agent.frame import MODES, ChangedFrameError, FrameReader, NoFrameEr
 from harness.agent.hello import HELLO, HELLO_VARIABLE, PROTOCOL
 from harness.agent.launcher import exit_cause
 from harness.annex.agent_check.early_ends import FaultError, Word
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.engine.connection import Greeting, GreetingError, find_greeting
 from harness.engine.messages import Envelope, JobMessage, StartMessage
 from harness.engine.started import OUTPUT, start_process

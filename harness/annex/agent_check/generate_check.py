@@ -7,9 +7,9 @@ from harness.annex.agent_check.bench import Bench
 from harness.annex.agent_check.bitwise import same
 from harness.annex.agent_check.early_ends import FaultError
 from harness.annex.agent_check.models import model
-from harness.core.scenario import GENERATE
-from harness.core.value import tensor
-from harness.core.ways import TextSettings, plays_of
+from harness.core.records.scenario import GENERATE
+from harness.core.records.ways import TextSettings, plays_of
+from harness.core.values.value import tensor
 from harness.corpus.decoder import CachePair, Decoder
 from harness.corpus.generation_case import GenerationSupport
 from harness.plan.scenarios import Scenarios

@@ -7,7 +7,7 @@ from harness.annex.agent_check.bitwise import same
 from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.early_ends import FaultError
 from harness.annex.agent_check.models import MODELS, model, odd_names
-from harness.core.value import tensor
+from harness.core.values.value import tensor
 
 JOBS = CheckGroup("jobs")
 

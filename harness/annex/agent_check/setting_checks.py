@@ -11,7 +11,7 @@ from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.early_ends import FaultError
 from harness.annex.agent_check.generate_check import plays_text
 from harness.annex.agent_check.jobs import X, Y, negate
-from harness.core.scenario import (
+from harness.core.records.scenario import (
     CAPTURE,
     DYNAMIC_OPTIONS,
     GENERATE,
@@ -19,7 +19,7 @@ from harness.core.scenario import (
     SCENARIOS,
     agent_module,
 )
-from harness.core.value import tensor
+from harness.core.values.value import tensor
 from harness.corpus.looped_copy import ITERATIONS
 from harness.engine.messages import Completed, Failed, ScenarioRefused
 from harness.plan.scenarios import Scenarios

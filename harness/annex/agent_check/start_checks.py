@@ -10,8 +10,8 @@ from harness.annex.agent_check.bitwise import same
 from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.dialogue import Dialogue, Opening
 from harness.annex.agent_check.early_ends import FaultError
-from harness.core.scenario import SCENARIOS, agent_module
-from harness.core.value import DTYPES
+from harness.core.records.scenario import SCENARIOS, agent_module
+from harness.core.values.value import DTYPES
 from harness.engine.messages import Imported, Ready, TargetUnavailable
 
 GREETING_CHECKS = CheckGroup("greeting")

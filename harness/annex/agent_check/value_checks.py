@@ -11,7 +11,18 @@ from harness.annex.agent_check.bitwise import same
 from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.early_ends import FaultError, NotDoneError
 from harness.annex.agent_check.models import identity
-from harness.core.value import BITS, DTYPES, STRING, Array, Map, Sequence, Tensor, Value, tensor, unpack
+from harness.core.values.value import (
+    BITS,
+    DTYPES,
+    STRING,
+    Array,
+    Map,
+    Sequence,
+    Tensor,
+    Value,
+    tensor,
+    unpack,
+)
 from harness.engine.mapped_tensors import Tensors
 from harness.engine.messages import Failed
 

@@ -4,13 +4,23 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from harness.core.errors import HarnessError
-from harness.core.judge_output import judge_row
-from harness.core.policy import Policy
-from harness.core.spread import Spread
-from harness.core.value import DTYPES, STRING, Array, Floats, Map, NamedValues, Tensor, Value, leaves_of
-from harness.core.value import Sequence as ValueSequence
-from harness.core.weak_golden import why_weak
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.weak_golden import why_weak
+from harness.core.noise.spread import Spread
+from harness.core.text.errors import HarnessError
+from harness.core.values.value import (
+    DTYPES,
+    STRING,
+    Array,
+    Floats,
+    Map,
+    NamedValues,
+    Tensor,
+    Value,
+    leaves_of,
+)
+from harness.core.values.value import Sequence as ValueSequence
+from harness.core.verdicts.judge_output import judge_row
 from harness.corpus.case import Case
 from harness.corpus.element_types import NARROWER
 from harness.corpus.inner_outputs import read_by_partials

@@ -32,7 +32,10 @@ from harness.annex.conformance.waivers import load_waivers
 from harness.cli.output import print_lines
 from harness.cli.run import run
 from harness.cli.targets import ProviderRequest
-from harness.core.errors import (
+from harness.core.files.reading import MOST_SETTINGS, read_regular
+from harness.core.records.record import decode_record
+from harness.core.records.run_info import RunInfo
+from harness.core.text.errors import (
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -40,9 +43,6 @@ from harness.core.errors import (
     UsageError,
     valid_names,
 )
-from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.record import decode_record
-from harness.core.run_info import RunInfo
 from harness.run.run_folder import RECORDS, default_folder
 
 

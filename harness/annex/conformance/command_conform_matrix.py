@@ -13,7 +13,7 @@ from harness.catalog.catalog import find_provider
 from harness.cli.matrix_text import toml, write_new_matrix
 from harness.cli.output import notify
 from harness.cli.targets import ProviderRequest, in_its_place, naming_arguments
-from harness.core.errors import UsageError, valid_names
+from harness.core.text.errors import UsageError, valid_names
 from harness.plan.matrix import matrix_from, read_matrix
 from harness.plan.target import Target
 

@@ -9,8 +9,8 @@ from harness.annex.conformance.level import case_label
 from harness.annex.conformance.profiles.profile import Profile, load_profile, profile_labels, profiles_folder
 from harness.annex.conformance.profiles.profile_suite import checked_files
 from harness.cli.output import print_lines, print_result
-from harness.core.errors import EXIT_OK, UsageError, one_line
-from harness.core.writing import write_new
+from harness.core.files.writing import write_new
+from harness.core.text.errors import EXIT_OK, UsageError, one_line
 
 
 def list_profiles(*, as_json: bool) -> int:

@@ -15,9 +15,9 @@ from harness.annex.conformance.profiles.profile_suite import open_profile
 from harness.annex.conformance.verify.finding import FindingWeight
 from harness.cli.init import examine_here
 from harness.cli.output import notify, print_lines, wrapped
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError
-from harness.core.facts import CPU_PROVIDER
-from harness.core.writing import write_new, writing
+from harness.core.files.writing import write_new, writing
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError
 from harness.run.run_folder import default_folder
 
 _WIDTH = 12

@@ -9,8 +9,8 @@ from harness.annex.conformance.verify.opening import submissions_in
 from harness.annex.conformance.verify.verification import verify_submissions as verify_all
 from harness.annex.conformance.verify.verification_text import json_of, markdown_of, submission_lines
 from harness.cli.output import print_result
-from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
-from harness.core.writing import write_aside, writing
+from harness.core.files.writing import write_aside, writing
+from harness.core.text.errors import EXIT_OK, EXIT_UNEXPECTED, Problem, UsageError
 
 if TYPE_CHECKING:
     from harness.annex.conformance.command_conform import Asked

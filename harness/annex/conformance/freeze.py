@@ -17,11 +17,11 @@ from harness.annex.conformance.profiles.case_files import CASE_MODEL, digests_of
 from harness.annex.conformance.profiles.profile import CORE, ProfileCase, ProfileRules
 from harness.annex.conformance.profiles.profile_suite import policy_of_case
 from harness.annex.conformance.restamp import restamp
-from harness.core.errors import one_line
-from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
-from harness.core.spread import Spread, spread_of
-from harness.core.tolerance import computing_precision
-from harness.core.value import Floats, NamedValues, leaves_of
+from harness.core.comparison.tolerance import computing_precision
+from harness.core.noise.spread import Spread, spread_of
+from harness.core.records.scenario import GENERATE, PLAIN, SCENARIOS
+from harness.core.text.errors import one_line
+from harness.core.values.value import Floats, NamedValues, leaves_of
 from harness.corpus.case import Case, load_case
 from harness.corpus.inner_outputs import read_by_partials
 from harness.corpus.model_errors import ModelError

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from harness import __version__
 from harness.annex.conformance.submission import Harness
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.data_files import PACKAGE
 
 DISTRIBUTION = "ort-ep-harness"

@@ -11,9 +11,9 @@ import msgspec
 
 from harness.annex.conformance.profiles.profile import CORE, Profile, ProfileCase
 from harness.annex.conformance.submission import Level, Totals
-from harness.core.record import Record
-from harness.core.scenario import PLAIN
-from harness.core.verdict import Family, Verdict
+from harness.core.records.record import Record
+from harness.core.records.scenario import PLAIN
+from harness.core.records.verdict import Family, Verdict
 
 
 class Standing(StrEnum):

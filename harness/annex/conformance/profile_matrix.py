@@ -7,8 +7,8 @@ from typing import Any
 
 from harness.annex.conformance.profiles.profile import Profile
 from harness.annex.conformance.profiles.profile_suite import PROFILE, suite_name
-from harness.core.facts import CPU_PROVIDER
-from harness.core.scenario import PLAIN
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.scenario import PLAIN
 from harness.plan.matrix import Matrix, matrix_from
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.annex.conformance.submission import SSH_NAMESPACE
-from harness.core.errors import HarnessError, UsageError, one_line
+from harness.core.text.errors import HarnessError, UsageError, one_line
 
 _LIMIT_S = 60.0
 """Limit of a call of ``ssh-keygen``; a key with a touch or a passphrase waits for a person."""

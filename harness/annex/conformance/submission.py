@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.json_schema import json_schema_of
+from harness.core.files.json_schema import json_schema_of
 
 STATEMENT_SCHEMA = 1
 

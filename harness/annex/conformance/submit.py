@@ -31,11 +31,11 @@ from harness.annex.conformance.submission import (
 )
 from harness.annex.conformance.submission_scrub import scrubbed, scrubbed_line, scrubbed_text, without_folders
 from harness.annex.conformance.submitted_environment import submitted_environment_of, version_of
-from harness.core.errors import one_line
-from harness.core.record import Record, encode_record
-from harness.core.run_info import RunInfo
-from harness.core.visible_text import visible
-from harness.core.writing import writing
+from harness.core.files.writing import writing
+from harness.core.records.record import Record, encode_record
+from harness.core.records.run_info import RunInfo
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 
 UNNAMED = "unnamed"
 """Name of a vendor that does not give one."""

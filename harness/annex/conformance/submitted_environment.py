@@ -5,9 +5,9 @@ from typing import Any
 
 from harness.annex.conformance.submission import SubmittedEnvironment
 from harness.annex.conformance.submission_scrub import without_folders
-from harness.core.errors import one_line
-from harness.core.facts import CPU_PROVIDER
-from harness.core.visible_text import visible
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 
 _ABOUT_DEVICE = ("type", "vendor", "architecture", "device", "description", "vendor_id", "device_id")
 """Facts of a device in a line, in this order."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from harness.annex.conformance.submission import Waiver
-from harness.core.errors import Problem, UsageError, one_line
-from harness.core.globs import glob_matcher, only_stars
-from harness.core.reading import MOST_SETTINGS, read_regular
+from harness.core.files.reading import MOST_SETTINGS, read_regular
+from harness.core.text.errors import Problem, UsageError, one_line
+from harness.core.text.globs import glob_matcher, only_stars
 from harness.plan.matrix import read_toml
 
 _HEADER = re.compile(r"^[ \t]*\[\[[ \t]*waiver[ \t]*\]\]", re.MULTILINE)

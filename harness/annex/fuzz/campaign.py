@@ -20,10 +20,10 @@ from harness.annex.fuzz.originals import Originals
 from harness.annex.fuzz.work_folder import prune_old_goldens, remove_model, suite_in
 from harness.annex.made.fuzz_suite import FUZZ
 from harness.annex.triage.histories import Histories, write_histories
-from harness.core.cell import Cell
 from harness.core.lru_cache import Room
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict, says_nothing
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict, says_nothing
 from harness.engine.engine import Engine, StudySettings
 from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
 from harness.engine.references import Stores

@@ -15,7 +15,7 @@ from harness.annex.fuzz.heaps import share_heaps
 from harness.annex.made.forms.numbered_forms import count_choices, known_operators
 from harness.cli.output import print_lines, wrapped
 from harness.cli.targets import ProviderRequest, naming_arguments
-from harness.core.errors import (
+from harness.core.text.errors import (
     EXIT_INCOMPLETE,
     EXIT_INTERRUPTED,
     EXIT_OK,
@@ -23,7 +23,7 @@ from harness.core.errors import (
     UsageError,
     valid_names,
 )
-from harness.core.globs import glob_matcher
+from harness.core.text.globs import glob_matcher
 from harness.plan.matrix import Matrix, matrix_from, read_matrix
 from harness.report.read import read_run
 from harness.run.run_folder import RunFolder, default_folder

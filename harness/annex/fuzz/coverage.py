@@ -7,9 +7,9 @@ from collections import Counter
 import msgspec
 
 from harness.annex.made.variants.source import original_of
-from harness.core.cause import plain_cause
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.findings.cause import plain_cause
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 
 ENOUGH = 4
 """Number of a target's cells with one choice of operator, opset and types after which only chance gives it

@@ -8,9 +8,9 @@ from harness.annex.fuzz.coverage import choice_in, operator_in
 from harness.annex.made.fuzz_suite import is_graph, model_number
 from harness.annex.triage.failure_groups import COMPARED
 from harness.annex.triage.signature import named_operator
-from harness.core.cause import plain_cause
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.findings.cause import plain_cause
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 
 KEPT_CELLS = 12
 """Number of kept cells of one group: triage takes the smallest, and a reader sees the pattern."""

@@ -5,10 +5,10 @@ from pathlib import Path
 import msgspec
 
 from harness.annex.made.fuzz_suite import GENERATOR
-from harness.core.cell import AXIS_DEFAULTS, Cell, parse_cell_id
-from harness.core.errors import UsageError, one_line
-from harness.core.reading import MOST_FILE, read_regular
-from harness.core.writing import write_aside, writing
+from harness.core.files.reading import MOST_FILE, read_regular
+from harness.core.files.writing import write_aside, writing
+from harness.core.records.cell import AXIS_DEFAULTS, Cell, parse_cell_id
+from harness.core.text.errors import UsageError, one_line
 from harness.run.run_folder import PLAN
 
 STATE_FILE = "fuzz.json"

@@ -6,7 +6,7 @@ from harness.annex.fuzz.coverage import ENOUGH, Coverage, choice_in
 from harness.annex.fuzz.findings import Findings
 from harness.annex.made.forms.numbered_forms import full_name
 from harness.annex.made.fuzz_suite import CYCLE, MOST, choice_of, fuzz_name, fuzz_suite_name, is_graph
-from harness.core.cell import AXIS_DEFAULTS, Cell
+from harness.core.records.cell import AXIS_DEFAULTS, Cell
 
 AXES = tuple(sorted(AXIS_DEFAULTS.items()))
 """The axes of each cell."""

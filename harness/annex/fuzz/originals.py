@@ -3,7 +3,7 @@
 from typing import TypeVar
 
 from harness.annex.made.variants.source import is_random_graph, original_of
-from harness.core.record import Record
+from harness.core.records.record import Record
 
 _T = TypeVar("_T")
 

@@ -8,9 +8,9 @@ import msgspec
 
 from harness.annex.advise.fastest import simulated_of, timed
 from harness.annex.pack.package_remarks import PackageRemark, idle_options, speed_remarks
-from harness.core.record import Record
-from harness.core.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN
-from harness.core.verdict import Family, Verdict, lacks_target
+from harness.core.records.record import Record
+from harness.core.records.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN
+from harness.core.records.verdict import Family, Verdict, lacks_target
 from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.suite import Suite
 from harness.engine.engine import Engine

@@ -6,12 +6,12 @@ from typing import Any
 import msgspec
 
 from harness.annex.pack.proof import COMPILES, Proof
-from harness.core.cell import Cell
-from harness.core.facts import CPU_PROVIDER
-from harness.core.pace import best_ms, unbeaten
-from harness.core.record import Record
-from harness.core.scenario import GENERATE, PLAIN
-from harness.core.shipping import ShippingChoice, rounds_of, what_to_ship, why_not_shipped
+from harness.core.findings.shipping import ShippingChoice, rounds_of, what_to_ship, why_not_shipped
+from harness.core.records.cell import Cell
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.record import Record
+from harness.core.records.scenario import GENERATE, PLAIN
+from harness.core.timing.pace import best_ms, unbeaten
 from harness.plan.surroundings import matching_devices
 
 _TYPES = {"CPU": "cpu", "GPU": "gpu", "NPU": "npu"}

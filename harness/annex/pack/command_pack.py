@@ -17,7 +17,8 @@ from harness.annex.pack.package_files import PackedModel, write_package
 from harness.annex.pack.proof import Proof, prove
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import ProviderRequest, Tested, wanted_matrix
-from harness.core.errors import (
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.text.errors import (
     EXIT_INCOMPLETE,
     EXIT_OK,
     EXIT_UNEXPECTED,
@@ -25,8 +26,7 @@ from harness.core.errors import (
     UsageError,
     one_line,
 )
-from harness.core.facts import CPU_PROVIDER
-from harness.core.visible_text import visible
+from harness.core.text.visible_text import visible
 from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.packages.package_suite import open_package
 from harness.corpus.packages.read_package import read_package

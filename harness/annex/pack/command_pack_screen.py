@@ -5,12 +5,12 @@ from typing import Any
 
 from harness.annex.pack.checking import PackageCheck
 from harness.cli.output import wrapped
-from harness.core.errors import one_line
-from harness.core.pace import best_ms
-from harness.core.record import Record
-from harness.core.shipping import rounds_of
-from harness.core.verdict import lacks_target
-from harness.core.visible_text import WIDTH, visible
+from harness.core.findings.shipping import rounds_of
+from harness.core.records.record import Record
+from harness.core.records.verdict import lacks_target
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import WIDTH, visible
+from harness.core.timing.pace import best_ms
 from harness.report.figures import plural, ratio
 
 _NAME = 30

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.annex.pack.choosing import LeftOut, ProvedVariant
 from harness.annex.pack.proof import Proof
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 from harness.engine.configuration import configuration
 from harness.plan.target import Runtime
 

@@ -14,8 +14,8 @@ import msgspec
 from harness.annex.pack.choosing import ProvedVariant
 from harness.annex.pack.compiling import COMPILED_FILE
 from harness.annex.pack.proof import Proof
-from harness.core.cell import SESSION_ENTRY
-from harness.core.writing import write_new
+from harness.core.files.writing import write_new
+from harness.core.records.cell import SESSION_ENTRY
 from harness.corpus.case import Case
 from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.packages.asset_digest import asset_address, asset_folder

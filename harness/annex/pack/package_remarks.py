@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from harness.catalog.check_options import check_options
-from harness.core.facts import CPU_PROVIDER
-from harness.core.record import Record
-from harness.core.shipping import SLOWER
-from harness.core.variant_pace import beside_cpu, beside_others
-from harness.core.verdict import Family
+from harness.core.findings.shipping import SLOWER
+from harness.core.findings.variant_pace import beside_cpu, beside_others
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
 from harness.corpus.suite import Suite
 from harness.plan.known_provider import known_provider
 from harness.plan.target import Target

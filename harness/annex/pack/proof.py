@@ -8,10 +8,10 @@ import msgspec
 
 from harness.annex.advise.fastest import simulated_of, timed
 from harness.annex.pack.checking import MEASURED
-from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.facts import CPU_PROVIDER
-from harness.core.record import Record
-from harness.core.scenario import GENERATE, PLAIN
+from harness.core.records.cell import AXIS_DEFAULTS, Cell
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.record import Record
+from harness.core.records.scenario import GENERATE, PLAIN
 from harness.corpus.case import Case
 from harness.corpus.suite import Suite
 from harness.engine.engine import Engine

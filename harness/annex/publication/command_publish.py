@@ -6,8 +6,8 @@ from pathlib import Path
 from harness.annex.publication.gather import gather
 from harness.annex.publication.publisher_site import write_publication
 from harness.cli.output import notify, print_lines
-from harness.core.errors import EXIT_OK
-from harness.core.errors import EXIT_UNEXPECTED as EXIT_REFUSED
+from harness.core.text.errors import EXIT_OK
+from harness.core.text.errors import EXIT_UNEXPECTED as EXIT_REFUSED
 
 
 def publish(submissions: Path, out: Path, *, title: str, day: dt.date | None, signers: Path | None) -> int:

@@ -15,9 +15,9 @@ from harness.annex.publication.devices import DeviceFacts, SiteDevice, driver_of
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.gather import Gathered, RefusedSubmission
 from harness.annex.publication.lines import line_id
-from harness.core.errors import one_line
-from harness.core.json_schema import json_schema_of
-from harness.core.visible_text import visible
+from harness.core.files.json_schema import json_schema_of
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 from harness.plan.device_identity import DeviceIdentity
 from harness.report.badge import Badge
 from harness.report.inert import inert_csv

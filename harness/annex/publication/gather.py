@@ -16,8 +16,8 @@ from harness.annex.conformance.verify.verification import bounded
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.kept_verification import KeptVerification, KeptVerifications
 from harness.annex.publication.outliers import outlier_findings
-from harness.core.errors import UsageError
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 
 
 class RefusedSubmission(msgspec.Struct, frozen=True, kw_only=True):

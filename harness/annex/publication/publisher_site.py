@@ -20,9 +20,9 @@ from harness.annex.publication.formats import (
 from harness.annex.publication.gather import Gathered
 from harness.annex.publication.pages import SitePages
 from harness.annex.publication.site_file import SiteFile
-from harness.core.errors import UsageError
-from harness.core.reading import MOST_FILE, read_regular
-from harness.core.writing import write_aside, writing
+from harness.core.files.reading import MOST_FILE, read_regular
+from harness.core.files.writing import write_aside, writing
+from harness.core.text.errors import UsageError
 from harness.report.badge import badge_svg
 from harness.report.inert import inert_json
 

@@ -8,7 +8,7 @@ from harness.annex.publication.devices import counted_lines
 from harness.annex.publication.lines import Line
 from harness.annex.publication.operator_page import DeviceCount, Named, count_of
 from harness.annex.publication.since import CaseHistory, PassingSince, case_histories, since_of
-from harness.core.scenario import SCENARIOS
+from harness.core.records.scenario import SCENARIOS
 
 TRAIT_KINDS = ("element type", "feature", "surface")
 """What cases have in common, in the order of the table."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import Problem, UsageError
+from harness.core.text.errors import Problem, UsageError
 from harness.engine.prepare import RunnablePlan, make_plan
 from harness.plan.file_format import RenewAfter
 from harness.plan.matrix import Matrix, matrix_from, read_toml

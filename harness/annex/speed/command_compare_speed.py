@@ -12,10 +12,10 @@ from harness.annex.speed.build_plans import plan_of_build
 from harness.annex.speed.compare_builds import BuildComparison
 from harness.annex.speed.in_turns import SIDES, SideName
 from harness.cli.output import notify, print_result, wrapped
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError
-from harness.core.speed_change import SpeedChange, SpeedComparison, SpeedVerdict
-from harness.core.visible_text import visible
-from harness.core.writing import write_aside
+from harness.core.files.writing import write_aside
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError
+from harness.core.text.visible_text import visible
+from harness.core.timing.speed_change import SpeedChange, SpeedComparison, SpeedVerdict
 from harness.engine.prepare import RunnablePlan
 from harness.report.figures import plural
 

@@ -17,11 +17,11 @@ from harness.annex.speed.looks import (
     look,
     pairs_needed,
 )
-from harness.core.cell import Cell
-from harness.core.errors import one_line
-from harness.core.record import Record
-from harness.core.signed_rank import MOST_PAIRS
-from harness.core.speed_change import SpeedChange, SpeedComparison
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
+from harness.core.text.errors import one_line
+from harness.core.timing.signed_rank import MOST_PAIRS
+from harness.core.timing.speed_change import SpeedChange, SpeedComparison
 from harness.engine.device import device_of
 from harness.engine.launch import is_local
 from harness.engine.prepare import RunnablePlan

@@ -9,9 +9,9 @@ from contextlib import ExitStack, closing
 from typing import Literal, Self
 
 from harness.annex.speed.looks import TimedPair
-from harness.core.cell import Cell
-from harness.core.latency import Latency
-from harness.core.record import Record
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
+from harness.core.timing.latency import Latency
 from harness.engine.engine import Engine, StudySettings
 from harness.engine.events import Finished, NotRun, TargetReady
 from harness.engine.prepare import RunnablePlan

@@ -17,8 +17,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 import numpy as np
 
-from harness.core.latency import Latency
-from harness.core.signed_rank import (
+from harness.core.timing.latency import Latency
+from harness.core.timing.signed_rank import (
     hodges_lehmann,
     holm,
     least_pairs,
@@ -26,7 +26,7 @@ from harness.core.signed_rank import (
     signed_rank_p,
     upper_bound,
 )
-from harness.core.speed_change import Clock, ClockChange, SpeedChange, SpeedVerdict
+from harness.core.timing.speed_change import Clock, ClockChange, SpeedChange, SpeedVerdict
 from harness.report.latency_change import FLOOR
 
 FALSE_ALARMS = 0.01

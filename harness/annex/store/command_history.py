@@ -7,8 +7,8 @@ from pathlib import Path
 from harness.annex.store.command_query import note_unreadable
 from harness.annex.store.store import open_store
 from harness.cli.output import notify, print_lines, print_result
-from harness.core.errors import EXIT_OK, EXIT_UNEXPECTED
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import EXIT_OK, EXIT_UNEXPECTED
 from harness.report.figures import brief, plural
 from harness.report.history_file import History
 from harness.report.inert import plain_line

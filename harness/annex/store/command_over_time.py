@@ -6,7 +6,7 @@ from pathlib import Path
 from harness.annex.store.command_query import note_unreadable
 from harness.annex.store.store import Store, open_store
 from harness.cli.output import notify
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.report.figures import plural
 from harness.report.history_page import write_history_page
 from harness.report.nights import with_nights

@@ -13,9 +13,9 @@ import msgspec
 from harness.annex.store.store import Store, open_store
 from harness.annex.store.user_query import QueryResult, ask, partial_file, write_parquet
 from harness.cli.output import notify, print_lines
-from harness.core.errors import EXIT_OK, UsageError
-from harness.core.visible_text import WIDTH
-from harness.core.writing import aside, writing
+from harness.core.files.writing import aside, writing
+from harness.core.text.errors import EXIT_OK, UsageError
+from harness.core.text.visible_text import WIDTH
 from harness.report.figures import plural
 from harness.report.inert import inert_csv, inert_json, plain_line
 

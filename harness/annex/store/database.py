@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.core.errors import UsageError, one_line
+from harness.core.text.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -6,8 +6,8 @@ import msgspec
 
 from harness.annex.store.columns import RECORD_COLUMNS
 from harness.annex.store.scan import FoundRun, content
-from harness.core.errors import UsageError, one_line
-from harness.core.record import Record
+from harness.core.records.record import Record
+from harness.core.text.errors import UsageError, one_line
 from harness.report.column import column_of
 from harness.report.history_rows import TREND_COLUMNS, run_row, trend_rows
 from harness.report.merge import MergedRun

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.errors import UsageError
-from harness.core.reading import MOST_RECORDS, open_regular
+from harness.core.files.reading import MOST_RECORDS, open_regular
+from harness.core.text.errors import UsageError
 
 _FILES = ("run.json", "plan.txt", "records.jsonl")
 _SETTLED_NS = 2_000_000_000

@@ -24,7 +24,7 @@ from harness.annex.store.scan import FoundRun, scan
 from harness.annex.store.schema import STORE_SCHEMA, table_statements
 from harness.annex.store.tables import remove_runs, write_runs
 from harness.core.collector import without_collector
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.corpus.cache import cache_root
 from harness.report.figures import plural
 

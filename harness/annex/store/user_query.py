@@ -9,7 +9,7 @@ import msgspec
 
 from harness.annex.store.schema import VIEWS
 from harness.annex.store.store import Store
-from harness.core.errors import UsageError, one_line
+from harness.core.text.errors import UsageError, one_line
 
 if TYPE_CHECKING:
     from duckdb import Statement

@@ -14,8 +14,8 @@ from harness.annex.triage.command_triage import trusted_matrix
 from harness.annex.triage.lab import Lab
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import ProviderRequest, wanted_matrix
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError
-from harness.core.trace import (
+from harness.core.files.writing import write_aside, writing
+from harness.core.records.trace import (
     TRACE_FILE,
     TRACE_FOLDER,
     KeptFloat32,
@@ -24,8 +24,8 @@ from harness.core.trace import (
     TracedPartition,
     encode_trace,
 )
-from harness.core.visible_text import visible
-from harness.core.writing import write_aside, writing
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError
+from harness.core.text.visible_text import visible
 from harness.engine.prepare import open_suites
 from harness.report.depth_page import write_depth_page
 from harness.report.read import read_run

@@ -8,10 +8,10 @@ from harness.agent.precision.attention_ranges import MASKED
 from harness.annex.trace.node_error import OF_INT8
 from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import NetNode
-from harness.core.metrics import widen
-from harness.core.tolerance import UNIT_ROUNDOFF
-from harness.core.trace import GoldenRange
-from harness.core.value import Floats, Tensor, Value
+from harness.core.comparison.metrics import widen
+from harness.core.comparison.tolerance import UNIT_ROUNDOFF
+from harness.core.records.trace import GoldenRange
+from harness.core.values.value import Floats, Tensor, Value
 
 _LIMITS = {
     "float32": (float(np.finfo(np.float32).max), 2.0**-126),

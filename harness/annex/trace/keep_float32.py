@@ -10,8 +10,8 @@ from harness.agent.precision.kept import KEPT
 from harness.annex.trace.node_error import error_of
 from harness.annex.triage.net import Net
 from harness.annex.triage.subject import Subject
-from harness.core.record import Record
-from harness.core.trace import KeptFloat32, TracedNode, TraceError
+from harness.core.records.record import Record
+from harness.core.records.trace import KeptFloat32, TracedNode, TraceError
 
 MOST_KEPT = 16
 """Largest number of nodes that are kept."""

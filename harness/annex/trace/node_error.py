@@ -5,14 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from harness.core.delivered_precision import DELIVERED
-from harness.core.judgement import is_within_two_ulp
-from harness.core.noise import PRECISIONS
-from harness.core.noise_limits import DEFAULT_LIMITS, beyond
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.precision import COMPUTE_HEAVY
-from harness.core.tolerance import UNIT_ROUNDOFF
-from harness.core.trace import BAND, TraceError
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS, beyond
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.comparison.tolerance import UNIT_ROUNDOFF
+from harness.core.findings.delivered_precision import DELIVERED
+from harness.core.noise.noise import PRECISIONS
+from harness.core.records.precision import COMPUTE_HEAVY
+from harness.core.records.trace import BAND, TraceError
+from harness.core.verdicts.judgement import is_within_two_ulp
 
 OF_INT8 = "int8"
 """The precision of a model that was quantized."""
@@ -26,7 +26,7 @@ _FEWEST_BITS = {"float32": 14.0, "float16": 10.0, "bfloat16": 5.0}
 
 The node alone, on golden inputs: one rounding of its result leaves 12.3 bits in float16 and 9.3 in bfloat16,
 with its operands rounded as well some 11.5 and 8.5. Over a whole model fewer are left: see
-``harness.core.delivered_precision``.
+``harness.core.findings.delivered_precision``.
 """
 
 

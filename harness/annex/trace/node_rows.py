@@ -15,10 +15,10 @@ from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import NetNode
 from harness.annex.triage.net_tensors import NetTensors
 from harness.annex.triage.published_model import attribute_text
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Record
-from harness.core.trace import GoldenRange, TracedNode, TraceError
-from harness.core.value import Tensor, Value
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.record import Record
+from harness.core.records.trace import GoldenRange, TracedNode, TraceError
+from harness.core.values.value import Tensor, Value
 
 
 class Measured(msgspec.Struct, frozen=True, kw_only=True):

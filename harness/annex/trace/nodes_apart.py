@@ -11,7 +11,7 @@ from harness.annex.triage.cut import pruned, with_initializers
 from harness.annex.triage.net import Net, renamed_nodes
 from harness.annex.triage.net_node import NetNode, NetWeight, new_weight
 from harness.annex.triage.net_tensors import NetTensors
-from harness.core.value import Tensor, Value
+from harness.core.values.value import Tensor, Value
 
 _GOLDEN = ".golden"
 

@@ -8,11 +8,11 @@ import msgspec
 from harness.annex.trace.node_rows import NodeRows
 from harness.annex.trace.segments import Segments
 from harness.annex.triage.net import Net
-from harness.core.errors import one_line
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Record
-from harness.core.trace import TracedNode, TracedPartition
-from harness.core.verdict import Family
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.record import Record
+from harness.core.records.trace import TracedNode, TracedPartition
+from harness.core.records.verdict import Family
+from harness.core.text.errors import one_line
 from harness.corpus.origins import RANDOM_OPERATORS
 
 

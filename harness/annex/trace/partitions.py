@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 
 from harness.annex.triage.net import Net
-from harness.core.facts import Placement
+from harness.core.records.facts import Placement
 
 
 def partitions_of(net: Net, numbers: Sequence[int], placement: Placement | None) -> dict[int, int]:

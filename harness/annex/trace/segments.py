@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Sequence
 from harness.annex.trace.node_rows import NodeRows
 from harness.annex.triage.cut import cut
 from harness.annex.triage.subject import Subject
-from harness.core.record import Record
-from harness.core.trace import TogetherGuilty, TraceError
-from harness.core.verdict import Family
+from harness.core.records.record import Record
+from harness.core.records.trace import TogetherGuilty, TraceError
+from harness.core.records.verdict import Family
 
 _TOGETHER = 64
 """Largest number of nodes that are searched for together where each is right alone."""

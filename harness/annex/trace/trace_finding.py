@@ -5,10 +5,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.record import Record
-from harness.core.tolerance import UNIT_ROUNDOFF
-from harness.core.trace import (
+from harness.core.comparison.tolerance import UNIT_ROUNDOFF
+from harness.core.records.record import Record
+from harness.core.records.trace import (
     BAND,
     TogetherGuilty,
     TracedNode,
@@ -17,7 +16,8 @@ from harness.core.trace import (
     TraceError,
     TraceFinding,
 )
-from harness.core.verdict import Family
+from harness.core.records.verdict import Family
+from harness.core.text.errors import one_line
 
 _COUNTED = 1e6
 """Multiples up to which a number says more than that it is large."""

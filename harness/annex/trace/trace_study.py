@@ -31,14 +31,14 @@ from harness.annex.triage.lab import CellAxes, Lab, Trial
 from harness.annex.triage.net import Net, load
 from harness.annex.triage.net_tensors import NetTensors
 from harness.annex.triage.subject import Subject
-from harness.core.errors import one_line
-from harness.core.missing import Need
-from harness.core.output_metrics import OutputMetrics
-from harness.core.precision import IN_MODEL
-from harness.core.record import Record
-from harness.core.trace import TogetherGuilty, TracedNode, TracedPartition, TracedTarget
-from harness.core.value import value_bytes
-from harness.core.verdict import Family
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.precision import IN_MODEL
+from harness.core.records.record import Record
+from harness.core.records.trace import TogetherGuilty, TracedNode, TracedPartition, TracedTarget
+from harness.core.records.verdict import Family
+from harness.core.text.errors import one_line
+from harness.core.values.value import value_bytes
+from harness.core.verdicts.missing import Need
 from harness.corpus.origins import RANDOM_OPERATORS
 
 MOST_BYTES = 8 << 20

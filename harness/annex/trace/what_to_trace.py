@@ -11,10 +11,10 @@ import numpy as np
 
 from harness.annex.triage.lab import CellAxes
 from harness.annex.triage.subject import Subject
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.errors import UsageError, one_line, valid_names
-from harness.core.record import Record
-from harness.core.value import DTYPES, Tensor, Value, tensor
+from harness.core.records.cell import AXIS_DEFAULTS
+from harness.core.records.record import Record
+from harness.core.text.errors import UsageError, one_line, valid_names
+from harness.core.values.value import DTYPES, Tensor, Value, tensor
 from harness.corpus.suite import Suite
 from harness.corpus.suites import open_model
 from harness.engine.events import Answered

@@ -16,7 +16,7 @@ from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import new_weight
 from harness.annex.triage.net_tensors import NetTensors
 from harness.annex.triage.subject import Subject
-from harness.core.value import Tensor, Value, leaves
+from harness.core.values.value import Tensor, Value, leaves
 
 _MOST_NODES = 16
 """Largest number of nodes of a part that is searched for one node; each costs an answer of the CPU EP."""

@@ -30,13 +30,13 @@ from harness.annex.triage.manifest import (
 )
 from harness.annex.triage.report_text import report_lines
 from harness.annex.triage.scrub import Scrubber
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.errors import UsageError
-from harness.core.fault import Fault
-from harness.core.scenario import CAPTURE, DYNAMIC_OPTIONS
-from harness.core.structure import OPTION
-from harness.core.verdict import Family, Verdict
-from harness.core.writing import writing
+from harness.core.files.structure import OPTION
+from harness.core.files.writing import writing
+from harness.core.records.cell import AXIS_DEFAULTS
+from harness.core.records.fault import Fault
+from harness.core.records.scenario import CAPTURE, DYNAMIC_OPTIONS
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import UsageError
 from harness.corpus.data_sets import DataSet
 from harness.data_files import data_root
 from harness.engine.open_session_options import dynamic_options_of, graph_capture_of

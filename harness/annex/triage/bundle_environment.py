@@ -9,7 +9,7 @@ from typing import Any
 from harness.annex.triage.bundle_model import BundleContents
 from harness.annex.triage.manifest import BundledPlugin, BundledTarget, FaultEnvironment
 from harness.annex.triage.scrub import Scrubber
-from harness.core.cell import Cell
+from harness.core.records.cell import Cell
 from harness.plan.target import LIBRARY_SUFFIXES
 
 _RELEVANT = re.compile("onnx|^numpy$", re.IGNORECASE)

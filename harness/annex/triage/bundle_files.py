@@ -12,10 +12,10 @@ from typing import IO
 import msgspec
 
 from harness.annex.triage.manifest import BUNDLE_SCHEMA, MANIFEST, BundleManifest, FileEntry
-from harness.core.errors import Problem, UsageError, one_line
-from harness.core.reading import open_regular
-from harness.core.visible_text import visible
-from harness.core.zips import open_zip
+from harness.core.files.reading import open_regular
+from harness.core.files.zips import open_zip
+from harness.core.text.errors import Problem, UsageError, one_line
+from harness.core.text.visible_text import visible
 
 _MOST_BYTES = 16 << 30
 """Largest size in bytes of all files of a bundle together, unpacked."""

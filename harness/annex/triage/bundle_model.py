@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING, Any
 import msgspec
 
 from harness.annex.triage.scrub import Scrubber
-from harness.core.fault import Fault
-from harness.core.value import NamedValues
+from harness.core.records.fault import Fault
+from harness.core.values.value import NamedValues
 from harness.corpus.data_sets import DataSet
 from harness.corpus.external import make_external, read_external
 from harness.corpus.port import ValueType, value_type

@@ -14,13 +14,13 @@ from harness.annex.triage.bundle_files import Bundle
 from harness.annex.triage.distance import values_difference
 from harness.annex.triage.manifest import BUNDLE_MODEL, WRONG_OUTPUTS, BundledTolerance, BundleManifest
 from harness.annex.triage.session_use import REPEATED_RUNS, REPEATED_SESSIONS, RUNS, SESSIONS, THREADS_FIGURE
-from harness.core.cell import AXIS_DEFAULTS, SESSION_ENTRY, Cell
-from harness.core.errors import valid_names
-from harness.core.noise_limits import NoiseLimits
-from harness.core.precision import made_for
-from harness.core.record import Record
-from harness.core.scenario import SCENARIOS
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.noise_limits import NoiseLimits
+from harness.core.records.cell import AXIS_DEFAULTS, SESSION_ENTRY, Cell
+from harness.core.records.precision import made_for
+from harness.core.records.record import Record
+from harness.core.records.scenario import SCENARIOS
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import valid_names
 from harness.corpus.case import Case, load_case
 from harness.corpus.model_errors import ModelError
 from harness.corpus.suite import Suite

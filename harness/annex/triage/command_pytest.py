@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from harness.annex.triage.run_triage import Triage, TriageSettings
-from harness.core.errors import UsageError
-from harness.core.fault import TRIAGE_FOLDER
-from harness.core.visible_text import visible
+from harness.core.records.fault import TRIAGE_FOLDER
+from harness.core.text.errors import UsageError
+from harness.core.text.visible_text import visible
 from harness.corpus.suite import Suite
 from harness.engine.admission import processors
 from harness.plan.matrix import Matrix

@@ -8,9 +8,16 @@ from harness.annex.triage.bundle_replay import Replayed, replay
 from harness.annex.triage.replay_target import bundled_target
 from harness.cli.output import notify, print_json, print_lines
 from harness.cli.targets import ProviderRequest, pairs_of, wanted_matrix
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError, one_line, valid_names
-from harness.core.other_build import other_builds
-from harness.core.visible_text import visible
+from harness.core.findings.other_build import other_builds
+from harness.core.text.errors import (
+    EXIT_INCOMPLETE,
+    EXIT_OK,
+    EXIT_UNEXPECTED,
+    UsageError,
+    one_line,
+    valid_names,
+)
+from harness.core.text.visible_text import visible
 from harness.plan.matrix import read_matrix
 from harness.plan.target import Target
 

@@ -14,11 +14,11 @@ from harness.annex.triage.expect_entries import expect_entries
 from harness.annex.triage.histories import HISTORIES, earlier_of_all
 from harness.annex.triage.run_triage import Note, Triage, TriageSettings, read_faults
 from harness.cli.output import notify, wrapped
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError, one_line
-from harness.core.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
-from harness.core.record import Record
-from harness.core.visible_text import visible
-from harness.core.writing import write_aside, writing
+from harness.core.files.writing import write_aside, writing
+from harness.core.records.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
+from harness.core.records.record import Record
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError, one_line
+from harness.core.text.visible_text import visible
 from harness.engine.admission import processors
 from harness.engine.prepare import open_suites, prepare
 from harness.judge.judge_run import matrix_of

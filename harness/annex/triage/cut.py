@@ -6,7 +6,7 @@ from typing import Any
 from harness.annex.triage.net import IR_WEIGHTS_ALONE, Net
 from harness.annex.triage.net_node import NetNode, NetWeight, new_weight
 from harness.annex.triage.net_tensors import NetTensors, dense_type
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 
 
 def cut(net: Net, kept: Collection[int], known: NetTensors, *, frozen: bool = False) -> Net | None:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from harness.core.value import STRING, Array, Tensor, Value, leaves
+from harness.core.values.value import STRING, Array, Tensor, Value, leaves
 
 CODES = frozenset(
     {STRING, "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz", "float8e8m0", "float4e2m1"}

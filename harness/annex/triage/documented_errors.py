@@ -9,11 +9,11 @@ from harness.annex.triage.failure_check import FailureCheck
 from harness.annex.triage.lab import Lab
 from harness.annex.triage.subject import Subject
 from harness.catalog.catalog import find_provider
-from harness.core.fault import Condition
-from harness.core.noise import noise_of
-from harness.core.noise_limits import NoiseLimits, rms_limit
-from harness.core.spread import spread_of
-from harness.core.value import Floats, NamedValues, Tensor, leaves, tensor
+from harness.core.comparison.noise_limits import NoiseLimits, rms_limit
+from harness.core.noise.noise import noise_of
+from harness.core.noise.spread import spread_of
+from harness.core.records.fault import Condition
+from harness.core.values.value import Floats, NamedValues, Tensor, leaves, tensor
 from harness.corpus.model_file import parse_model
 from harness.corpus.nodes import all_nodes, domain_of
 from harness.corpus.noise import AMPLITUDE

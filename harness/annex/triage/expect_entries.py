@@ -4,10 +4,10 @@ import glob
 import json
 from collections.abc import Collection, Iterator
 
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.fault import Fault
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.cell import AXIS_DEFAULTS
+from harness.core.records.fault import Fault
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 
 EntryAxes = tuple[tuple[str, str], ...]
 

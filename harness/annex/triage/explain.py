@@ -12,8 +12,8 @@ from harness.annex.triage.session_use import with_axes
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.time_budget import TimeBudget
 from harness.annex.triage.vary import Variation, model_variations, session_variations
-from harness.core.fault import Condition
-from harness.core.verdict import Family
+from harness.core.records.fault import Condition
+from harness.core.records.verdict import Family
 from harness.plan.target import Target
 
 DISABLED = "disabled"

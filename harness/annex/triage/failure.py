@@ -10,12 +10,12 @@ from harness.annex.triage.session_use import usage_axes
 from harness.annex.triage.signature import names_of, signature_of
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.cell import Cell
-from harness.core.fault import Signature
-from harness.core.policy import Policy
-from harness.core.precision import IN_MODEL
-from harness.core.record import Record
-from harness.core.scenario import GENERATE
+from harness.core.comparison.policy import Policy
+from harness.core.records.cell import Cell
+from harness.core.records.fault import Signature
+from harness.core.records.precision import IN_MODEL
+from harness.core.records.record import Record
+from harness.core.records.scenario import GENERATE
 from harness.corpus.case import Case
 from harness.corpus.generation_case import GenerationSupport, generation_of
 from harness.corpus.suite import Suite

@@ -8,13 +8,13 @@ import msgspec
 from harness.annex.triage.lab import CellAxes, Lab, Seen, Trial
 from harness.annex.triage.signature import AT_FIRST_RUN, VALUE_VERDICTS, names_of, signature_of
 from harness.annex.triage.subject import Subject
-from harness.core.decide import decide
-from harness.core.fault import Signature
-from harness.core.judging import WRONG_VALUES
-from harness.core.noise_limits import DEFAULT_LIMITS
-from harness.core.output_metrics import OutputMetrics
-from harness.core.policy import Policy
-from harness.core.record import Record
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.records.fault import Signature
+from harness.core.records.record import Record
+from harness.core.verdicts.decide import decide
+from harness.core.verdicts.judging import WRONG_VALUES
 
 BY_NOISE = Policy()
 """Policy that finds what the tolerance of a cell misses in a part of its model: errors grow on the way to

@@ -6,13 +6,13 @@ import msgspec
 
 from harness.annex.made.variants.source import original_of
 from harness.annex.triage.signature import VALUE_VERDICTS
-from harness.core.cause import plain_cause
-from harness.core.cell import AXIS_DEFAULTS
-from harness.core.fault import Condition, Varied
-from harness.core.record import Record
-from harness.core.scenario import PLAIN
-from harness.core.structure import OPTION
-from harness.core.verdict import Family, Verdict
+from harness.core.files.structure import OPTION
+from harness.core.findings.cause import plain_cause
+from harness.core.records.cell import AXIS_DEFAULTS
+from harness.core.records.fault import Condition, Varied
+from harness.core.records.record import Record
+from harness.core.records.scenario import PLAIN
+from harness.core.records.verdict import Family, Verdict
 from harness.plan.target import Target
 
 NOT_PREFIX = "not "

@@ -15,11 +15,11 @@ from harness.annex.triage.session_use import usage_of
 from harness.annex.triage.signature import AT_FIRST_RUN, AT_OTHER_INPUTS
 from harness.annex.triage.study_request import Reproduced
 from harness.annex.triage.subject import Subject
-from harness.core.fault import Fault, Signature
-from harness.core.noise_limits import DEFAULT_LIMITS
-from harness.core.output_metrics import OutputMetrics
-from harness.core.scenario import PLAIN, SCENARIOS
-from harness.core.value import STRING, NamedValues, Tensor, leaves, tensor
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.fault import Fault, Signature
+from harness.core.records.scenario import PLAIN, SCENARIOS
+from harness.core.values.value import STRING, NamedValues, Tensor, leaves, tensor
 from harness.corpus.data_sets import DataSet
 from harness.plan.selector import Selector
 from harness.plan.target import Target

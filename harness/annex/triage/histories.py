@@ -14,11 +14,11 @@ import msgspec
 
 from harness.annex.made.fuzz_suite import fuzz_name, model_number
 from harness.annex.triage.preceding import EARLIER, earlier_cells
-from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.not_run import not_run
-from harness.core.reading import MOST_FILE, read_regular
-from harness.core.record import ProcessState, Record
-from harness.core.writing import writing
+from harness.core.files.reading import MOST_FILE, read_regular
+from harness.core.files.writing import writing
+from harness.core.records.cell import AXIS_DEFAULTS, Cell
+from harness.core.records.record import ProcessState, Record
+from harness.core.verdicts.not_run import not_run
 
 HISTORIES = "histories.jsonl"
 """File in the run folder; a line for each process with a finding, or several in the order of its sessions."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from harness.annex.triage.cut import with_initializers
 from harness.annex.triage.net import Net, renamed_nodes
 from harness.annex.triage.net_node import NetNode, NetWeight, copied, node_of, weight_of
-from harness.core.value import Tensor, Value
+from harness.core.values.value import Tensor, Value
 from harness.corpus.nodes import bodies
 
 if TYPE_CHECKING:

@@ -19,13 +19,13 @@ import msgspec
 from harness.annex.triage.cut import needed, pruned
 from harness.annex.triage.net import Net, load
 from harness.annex.triage.subject import Subject
-from harness.core.cell import Cell
-from harness.core.facts import CPU_PROVIDER
-from harness.core.missing import Need
-from harness.core.noise_limits import DEFAULT_LIMITS
-from harness.core.reading import MOST_FILE, read_regular
-from harness.core.record import Record, decode_record, encode_record
-from harness.core.value import NamedValues, Value
+from harness.core.comparison.noise_limits import DEFAULT_LIMITS
+from harness.core.files.reading import MOST_FILE, read_regular
+from harness.core.records.cell import Cell
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.record import Record, decode_record, encode_record
+from harness.core.values.value import NamedValues, Value
+from harness.core.verdicts.missing import Need
 from harness.corpus.port import ValueType, value_type
 from harness.corpus.protos import encode
 from harness.corpus.suite import Suite

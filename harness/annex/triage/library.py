@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import PureWindowsPath
 
-from harness.core.errors import one_line
+from harness.core.text.errors import one_line
 
 VERSION_CHARS = 60
 

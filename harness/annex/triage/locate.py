@@ -25,7 +25,7 @@ from harness.annex.triage.net_tensors import NetTensors
 from harness.annex.triage.reduction_settings import ComputeTensors
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.fault import Location
+from harness.core.records.fault import Location
 
 MOST_SINGLE = 24
 """Largest number of trials in which single nodes are left out of a part that fails only as a whole."""

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from harness.core.json_schema import json_schema_of
-from harness.core.verdict import WRONG_NUMBERS, Verdict
+from harness.core.files.json_schema import json_schema_of
+from harness.core.records.verdict import WRONG_NUMBERS, Verdict
 
 BUNDLE_SCHEMA = 1
 

@@ -8,7 +8,7 @@ import msgspec
 
 from harness.annex.triage.net_node import NetNode, NetWeight, name_nodes, node_of, replaced_names, weight_of
 from harness.annex.triage.subject import Subject
-from harness.core.value import Value
+from harness.core.values.value import Value
 from harness.corpus.nodes import opsets_of
 from harness.corpus.port import model_text
 

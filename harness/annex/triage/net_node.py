@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from harness.core.value import BITS, DTYPES, STRING, Tensor
+from harness.core.values.value import BITS, DTYPES, STRING, Tensor
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.external import external_place
 from harness.corpus.nodes import all_nodes, bodies, domain_of, taken_from_outside

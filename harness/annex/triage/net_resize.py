@@ -10,7 +10,7 @@ from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import NetWeight, copied, new_weight, node_of
 from harness.annex.triage.outline import is_large
 from harness.annex.triage.redeclare import redeclared
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 
 LARGEST_INLINE = 64 << 20
 """Bytes of external data up to which a part of it is moved into the model."""

@@ -10,7 +10,7 @@ from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import NetWeight
 from harness.annex.triage.plain_values import GIVEN_VALUES, speciality
 from harness.annex.triage.transform.names import tellings
-from harness.core.value import Value, leaves
+from harness.core.values.value import Value, leaves
 from harness.corpus.nodes import all_nodes, domain_of
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from harness.annex.triage.net import Net
 from harness.annex.triage.outline import inferred
 from harness.annex.triage.reduction_settings import ComputeTensors
-from harness.core.value import DTYPES, Tensor, Value, value_bytes
+from harness.core.values.value import DTYPES, Tensor, Value, value_bytes
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.generated_inputs import generate
 from harness.corpus.origins import RANDOM_OPERATORS

@@ -4,7 +4,7 @@ import hashlib
 
 import numpy as np
 
-from harness.core.value import STRING, Array, Tensor, tensor
+from harness.core.values.value import STRING, Array, Tensor, tensor
 
 LARGEST_TENSOR = 64 << 20
 """Largest size in bytes of a tensor that is examined element by element; a larger one stays as it is."""

@@ -8,8 +8,8 @@ import msgspec
 
 from harness.annex.triage.failure_check import FailureCheck
 from harness.annex.triage.subject import Subject
-from harness.core.output_metrics import OutputMetrics
-from harness.core.scenario import GENERATE, PLAIN, SCENARIOS
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.case import Case, load_case
 from harness.corpus.data_sets import DataSet
 from harness.corpus.scenario_case import scenario_case

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from harness.annex.triage.subject import Subject
-from harness.core.errors import one_line
-from harness.core.fault import GraphNode, GraphTensor, ReducedModel, Signature
-from harness.core.scenario import PLAIN
+from harness.core.records.fault import GraphNode, GraphTensor, ReducedModel, Signature
+from harness.core.records.scenario import PLAIN
+from harness.core.text.errors import one_line
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import domain_of, named_opsets
 

@@ -6,7 +6,7 @@ from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import copied
 from harness.annex.triage.net_tensors import shape_of
 from harness.annex.triage.outline import inferred
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 
 
 def redeclared(net: Net) -> Net | None:

@@ -40,7 +40,7 @@ from harness.annex.triage.transform.values import (
     single_inputs,
     single_weights,
 )
-from harness.core.value import STRING, Tensor, tensor
+from harness.core.values.value import STRING, Tensor, tensor
 from harness.corpus.generated_inputs import generate
 from harness.corpus.port import Port, model_text, value_type
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from harness.annex.triage.subject import Subject
-from harness.core.value import Value
+from harness.core.values.value import Value
 
 ComputeTensors = Callable[[Subject, Sequence[str]], Mapping[str, Value] | None]
 """Computes inner tensors of a model on the CPU EP; None, or missing names, if that fails."""

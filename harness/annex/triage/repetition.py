@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable
 
-from harness.core.fault import Repetition
-from harness.core.verdict import Family
+from harness.core.records.fault import Repetition
+from harness.core.records.verdict import Family
 
 ALWAYS_AFTER = 5
 """Failures in a row after which a failure counts as one that always appears."""

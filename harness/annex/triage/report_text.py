@@ -8,10 +8,10 @@ from harness.annex.triage.bundle_model import BundleContents, WrittenModel
 from harness.annex.triage.distance import CODES, distance
 from harness.annex.triage.manifest import BundleManifest, FaultEnvironment
 from harness.annex.triage.scrub import Scrubber
-from harness.core.errors import one_line
-from harness.core.fault import Condition, Fault, ReducedModel
-from harness.core.value import STRING, Array, Tensor, leaves
-from harness.core.visible_text import visible
+from harness.core.records.fault import Condition, Fault, ReducedModel
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
+from harness.core.values.value import STRING, Array, Tensor, leaves
 
 _SHOWN = 40
 """Largest number of rows of a table."""

@@ -24,12 +24,12 @@ from harness.annex.triage.preceding import MOST_NEEDED, Earlier, Reruns, earlier
 from harness.annex.triage.study import FailureStudy
 from harness.annex.triage.study_request import Studied, TriageRequest
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.errors import Problem, UsageError, one_line
-from harness.core.fault import FAULTS_FILE, Condition, Fault, decode_faults, encode_fault
-from harness.core.reading import MOST_FILE, read_regular
-from harness.core.record import Record
-from harness.core.verdict import Family
-from harness.core.writing import writing
+from harness.core.files.reading import MOST_FILE, read_regular
+from harness.core.files.writing import writing
+from harness.core.records.fault import FAULTS_FILE, Condition, Fault, decode_faults, encode_fault
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family
+from harness.core.text.errors import Problem, UsageError, one_line
 from harness.corpus.suite import Suite
 from harness.engine.native_crash import SWITCHED_ON
 from harness.plan.matrix import Matrix

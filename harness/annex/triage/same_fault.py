@@ -14,8 +14,8 @@ from harness.annex.triage.failure_check import FailureCheck, Match, worst_row
 from harness.annex.triage.failure_groups import NOT_PREFIX
 from harness.annex.triage.study_request import Studied
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.fault import Condition, Fault
-from harness.core.structure import OPTION
+from harness.core.files.structure import OPTION
+from harness.core.records.fault import Condition, Fault
 from harness.engine.native_crash import died_in, native_crash
 
 _NOT_COMPARED = frozenset(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.core.visible_text import visible
+from harness.core.text.visible_text import visible
 from harness.places.own_names import own_hosts, own_users, without_names
 
 PATH = "<path>"

@@ -9,10 +9,10 @@ from harness.annex.triage.showing import Showing
 from harness.annex.triage.signature import AT_OTHER_INPUTS
 from harness.annex.triage.size_words import words_of_sizes
 from harness.annex.triage.vary import DIMENSIONS, chosen
-from harness.core.errors import one_line
-from harness.core.fault import Condition, Fault, GraphNode, ReducedModel
-from harness.core.output_metrics import OutputMetrics
-from harness.core.verdict import Phase, Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.fault import Condition, Fault, GraphNode, ReducedModel
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.text.errors import one_line
 from harness.engine.native_crash import died_in
 
 NODES_NAMED = 4

@@ -13,11 +13,11 @@ from harness.annex.triage.repetition import fails_as_often
 from harness.annex.triage.signature import AT_FIRST_RUN, AT_OTHER_INPUTS, AT_SECOND_RUN
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.cell import Cell
-from harness.core.fault import Repetition, Usage
-from harness.core.run_work import MOST_OFTEN
-from harness.core.scenario import PLAIN, SCENARIOS
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.fault import Repetition, Usage
+from harness.core.records.run_work import MOST_OFTEN
+from harness.core.records.scenario import PLAIN, SCENARIOS
+from harness.core.records.verdict import Phase, Verdict
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import REPEAT, RepeatSettings, repeat_axes
 from harness.plan.scenarios import FIGURE

@@ -7,10 +7,10 @@ from harness.annex.triage.published_model import shape_text
 from harness.annex.triage.session_use import OFTEN, with_axes
 from harness.annex.triage.signature import VALUE_VERDICTS
 from harness.annex.triage.smallest import Smallest
-from harness.core.facts import Repeats
-from harness.core.output_metrics import OutputMetrics
-from harness.core.value import Tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.facts import Repeats
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Tensor
 from harness.engine.native_crash import thrown
 from harness.plan.runs_entry import repeat_axes
 

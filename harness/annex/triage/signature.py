@@ -4,14 +4,14 @@ import re
 from collections.abc import Collection
 
 from harness.annex.triage.subject import Subject
-from harness.core.cause import plain_cause
-from harness.core.decide import decide
-from harness.core.fault import Signature
-from harness.core.judging import WRONG_VALUES
-from harness.core.policy import Policy
-from harness.core.record import Record
-from harness.core.rules import FOR_OTHER_INPUTS
-from harness.core.verdict import WRONG_NUMBERS, Verdict
+from harness.core.comparison.policy import Policy
+from harness.core.findings.cause import plain_cause
+from harness.core.records.fault import Signature
+from harness.core.records.record import Record
+from harness.core.records.verdict import WRONG_NUMBERS, Verdict
+from harness.core.verdicts.decide import decide
+from harness.core.verdicts.judging import WRONG_VALUES
+from harness.core.verdicts.rules import FOR_OTHER_INPUTS
 from harness.corpus.nodes import all_nodes
 
 AT_FIRST_RUN, AT_SECOND_RUN, AT_OTHER_INPUTS = "first run", "second run", "other inputs"

@@ -15,10 +15,10 @@ from harness.annex.triage.repetition import ALWAYS_AFTER
 from harness.annex.triage.session_use import plain_axes
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.fault import Repetition
-from harness.core.generation_figures import Generated, where
-from harness.core.value import NamedValues
-from harness.core.ways import Play
+from harness.core.records.fault import Repetition
+from harness.core.records.generation_figures import Generated, where
+from harness.core.records.ways import Play
+from harness.core.values.value import NamedValues
 from harness.corpus.decoder_step import step_inputs
 from harness.corpus.external import external_files
 from harness.corpus.generation_case import GenerationSupport

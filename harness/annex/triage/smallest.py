@@ -9,7 +9,7 @@ from harness.annex.triage.reduce import ReductionSteps, reduction
 from harness.annex.triage.reduction_settings import ReductionProgress, ReductionSettings
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.fault import Location
+from harness.core.records.fault import Location
 
 _BATCH = 4
 """Number of candidates tried together: while the EP runs one, the CPU EP computes the golden of the next."""

@@ -31,11 +31,11 @@ from harness.annex.triage.study_request import Learnt, Reproduced, Studied, Tria
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.time_budget import TimeBudget
 from harness.annex.triage.transform.values import weights_of
-from harness.core.decide import decide
-from harness.core.errors import one_line
-from harness.core.fault import Condition, Fault, Location, ReducedModel, Repetition
-from harness.core.scenario import PLAIN
-from harness.core.verdict import Family, Verdict
+from harness.core.records.fault import Condition, Fault, Location, ReducedModel, Repetition
+from harness.core.records.scenario import PLAIN
+from harness.core.records.verdict import Family, Verdict
+from harness.core.text.errors import one_line
+from harness.core.verdicts.decide import decide
 from harness.engine.native_crash import native_crash
 
 INFRASTRUCTURE = frozenset({Family.SKIPPED, Family.MISSING})

@@ -10,7 +10,7 @@ from harness.annex.triage.failure import Failure
 from harness.annex.triage.failure_check import FailureCheck, Match
 from harness.annex.triage.hang_limits import LimitedTarget
 from harness.annex.triage.subject import Subject
-from harness.core.fault import Fault
+from harness.core.records.fault import Fault
 
 
 class Learnt(Protocol):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harness.core.value import STRING, Map, Sequence, Tensor, Value, value_bytes
+from harness.core.values.value import STRING, Map, Sequence, Tensor, Value, value_bytes
 from harness.corpus.external import external_files
 from harness.corpus.model_file import parse_model
 

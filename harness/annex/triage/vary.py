@@ -11,9 +11,9 @@ from harness.annex.triage.failure_groups import NOT_PREFIX
 from harness.annex.triage.lab import CellAxes
 from harness.annex.triage.session_use import plain_axes, with_axes
 from harness.annex.triage.subject import Subject
-from harness.core.fault import Condition
-from harness.core.structure import OPTION
-from harness.core.value import Array, Tensor, Value, tensor
+from harness.core.files.structure import OPTION
+from harness.core.records.fault import Condition
+from harness.core.values.value import Array, Tensor, Value, tensor
 from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
 from harness.corpus.nodes import bodies, domain_of, number_of, opsets_of
 from harness.corpus.schema_types import schema_of

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 NAN, INF = np.nan, np.inf
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 from harness.corpus.corners.corner import CHOICE, Corner, cast, floats, ints, reduction
 
 _WIDE = ints(2**33, -(2**33), 2**33 + 1, 2**62 + 1, -(2**63), 2**63 - 1, 0, -1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 from harness.corpus.corners.corner import Corner
 
 _COUNTS = (5, 6, 7, 9, 10, 15, 18, 33)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.core.value import DTYPES, STRING
+from harness.core.values.value import DTYPES, STRING
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import number_of
 from harness.corpus.work.size import SIZE_ERRORS, attribute

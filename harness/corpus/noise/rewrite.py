@@ -12,7 +12,7 @@ from types import MappingProxyType
 import msgspec
 import onnx
 
-from harness.core.noise import PRECISIONS
+from harness.core.noise.noise import PRECISIONS
 from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, replace_nodes
 from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT_TENSOR, FOUND, Beside, RoundingDraws
 from harness.corpus.noise.even import even_axes
@@ -79,7 +79,7 @@ def add_noise(
 
     Args:
         model: As ``harness.corpus.noise.flat`` returns it.
-        precision: A key of ``PRECISIONS`` in ``harness.core.noise``.
+        precision: A key of ``PRECISIONS`` in ``harness.core.noise.noise``.
         folded: Whether results computed from constants alone are exact, as if they were computed in advance.
         allowed: Operator of ONNX's own domain -> largest error of an element ``y`` as a fraction of ``1 +
             abs(y)``, where that is more than rounding; ``BY_BLOCKS`` -> largest error of an element that is

@@ -6,8 +6,8 @@ from typing import Literal
 import msgspec
 import onnx
 
-from harness.core.noise import PRECISIONS
-from harness.core.tolerance import UNIT_ROUNDOFF
+from harness.core.comparison.tolerance import UNIT_ROUNDOFF
+from harness.core.noise.noise import PRECISIONS
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.noise import BFLOAT16_CASTS
 from harness.corpus.noise.drawing import DOUBLE, FLOAT_TENSOR, FOUND, Beside, RoundingDraws

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _INT = struct.Struct("<i")
 _UNSIGNED = struct.Struct("<I")

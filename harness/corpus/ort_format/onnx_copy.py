@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.corpus.cache import cache_root, fill_intact
 from harness.corpus.model_errors import ModelError
 

@@ -12,7 +12,8 @@ class Sibling(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         reference: The model whose golden it is, within the same suite.
-        computes: The precision that the variant computes in, a key of ``harness.core.tolerance.FLOORS``.
+        computes: The precision that the variant computes in, a key of
+            ``harness.core.comparison.tolerance.FLOORS``.
         digest: Digest of the variant's own model, with inputs of its own.
         origins: The operators that compute the reference's outputs, and the tensors that these read.
     """

@@ -8,7 +8,7 @@ import functools
 from os.path import realpath
 from pathlib import Path
 
-from harness.core.variant_use import VariantUse
+from harness.core.records.variant_use import VariantUse
 from harness.corpus.genai_config import CONFIG_NAME, read_genai_config
 from harness.corpus.model_errors import ModelError
 from harness.corpus.model_folder import is_text

@@ -15,9 +15,9 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from harness.core.errors import Problem, UsageError, one_line
-from harness.core.reading import MOST_SETTINGS, read_regular
-from harness.core.structure import FilePlace, deviations, shown
+from harness.core.files.reading import MOST_SETTINGS, read_regular
+from harness.core.files.structure import FilePlace, deviations, shown
+from harness.core.text.errors import Problem, UsageError, one_line
 from harness.corpus.packages.asset_digest import ASSET_SCHEME, asset_address, asset_folder
 from harness.corpus.packages.confined_path import OUTSIDE, leads_out, why_refused
 from harness.corpus.packages.model_package import (

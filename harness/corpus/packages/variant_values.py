@@ -9,8 +9,8 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from harness.core.facts import CPU_PROVIDER
-from harness.core.tolerance import finest_precision
+from harness.core.comparison.tolerance import finest_precision
+from harness.core.records.facts import CPU_PROVIDER
 from harness.corpus.model_errors import ModelError
 from harness.corpus.model_facts import ModelFacts, model_facts
 from harness.corpus.model_file import read_lean
@@ -30,7 +30,7 @@ _OF_INTEGERS, _UNREADABLE = 4, 9
 
 
 def precision_of(facts: ModelFacts) -> str:
-    """Return the precision that a variant computes in, a key of ``harness.core.tolerance.FLOORS``."""
+    """Return the precision that a variant computes in, a key of ``core.comparison.tolerance.FLOORS``."""
     if _has(facts, _FOUR_BITS):
         return "int4"
     if _has(facts, _INTEGERS):

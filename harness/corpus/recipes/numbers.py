@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _GRID = 1024
 _CORNERS = 4

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 """Mean and deviation of ImageNet's channels, as torchvision documents them."""

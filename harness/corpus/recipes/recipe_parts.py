@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import msgspec
 import numpy as np
 
-from harness.core.input_recipe import PICTURES, RANGED, SEQUENCES
-from harness.core.model_settings import InputSettings
-from harness.core.value import STRING, Array
+from harness.core.records.input_recipe import PICTURES, RANGED, SEQUENCES
+from harness.core.records.model_settings import InputSettings
+from harness.core.values.value import STRING, Array
 from harness.corpus.element_types import is_floating, limits_of
 from harness.corpus.port import Port
 from harness.corpus.recipes.numbers import boxes, probabilities

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 
 def row_lengths(rows: int, longest: int) -> Array:

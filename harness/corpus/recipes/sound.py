@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 from harness.corpus.recipes.row_lengths import row_lengths
 
 RATE_HZ = 16_000

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 from harness.corpus.contents import TableRows
 from harness.operators.value_domains import TableColumn
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 from harness.corpus.protos import tensor_value
 from harness.operators.value_domains import TableColumn
 

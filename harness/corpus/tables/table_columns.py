@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness.core.value import STRING
+from harness.core.values.value import STRING
 from harness.corpus.element_types import NUMBERS
 from harness.corpus.nodes import constant_of, domain_of
 from harness.corpus.port import model_text

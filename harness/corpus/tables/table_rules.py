@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.core.value import STRING, Array
+from harness.core.values.value import STRING, Array
 from harness.corpus.element_types import NUMBERS
 from harness.corpus.protos import listed
 from harness.corpus.tables.held_columns import (

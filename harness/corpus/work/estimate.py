@@ -5,9 +5,9 @@ from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
-from harness.core.reading import size_text
-from harness.core.run_work import Work
-from harness.core.value import NamedValues, Tensor, value_bytes
+from harness.core.files.reading import size_text
+from harness.core.records.run_work import Work
+from harness.core.values.value import NamedValues, Tensor, value_bytes
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.model_errors import OverBoundError
 from harness.corpus.nodes import FunctionKey, bodies, called_by, constant_of, local_functions

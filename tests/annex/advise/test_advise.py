@@ -14,10 +14,10 @@ from harness.annex.advise.course import CandidateQueue, Course
 from harness.annex.advise.fastest import advise
 from harness.annex.advise.search_result import Advice, TriedCandidate
 from harness.annex.advise.session_code import session_code
-from harness.core.facts import OptionEffect
-from harness.core.latency import Latency, latency_of
-from harness.core.output_metrics import OutputMetrics
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.facts import OptionEffect
+from harness.core.records.verdict import Verdict
+from harness.core.timing.latency import Latency, latency_of
 from harness.corpus.suites import open_model
 from harness.engine.job import THREADS
 from harness.plan.matrix import Matrix, ModelSelection

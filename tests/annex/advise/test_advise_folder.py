@@ -4,7 +4,7 @@ from harness.annex.advise.candidates import Candidate, base_of
 from harness.annex.advise.course import CandidateQueue, Course
 from harness.annex.advise.folder_search import _Model
 from harness.annex.advise.search_result import TriedCandidate
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.plan.target import Target
 from tests.kit import bare_record
 

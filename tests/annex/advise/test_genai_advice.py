@@ -13,11 +13,11 @@ from harness.annex.advise.genai_code import genai_code
 from harness.annex.advise.session_code import session_code
 from harness.annex.advise.sharing import sharing_of
 from harness.annex.made.decoders.roster import write_decoder
-from harness.core.cell import Cell
-from harness.core.errors import UsageError
-from harness.core.generation_figures import Generated, GenerationFigures
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.generation_figures import Generated, GenerationFigures
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from harness.corpus.case import load_case
 from harness.corpus.decoder import Decoder, decoder_of
 from harness.corpus.suite import open_folder

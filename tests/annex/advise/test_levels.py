@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from harness.annex.advise.level_study import examine_levels
-from harness.core.errors import UsageError
-from harness.core.graph_levels import Levels, LevelStep
-from harness.core.verdict import Verdict
+from harness.core.records.graph_levels import Levels, LevelStep
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target

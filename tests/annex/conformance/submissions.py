@@ -34,19 +34,19 @@ from harness.annex.conformance.submission import (
     encode_part,
 )
 from harness.annex.conformance.submitted_environment import submitted_environment_of
-from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.cell_end import CellEnd
-from harness.core.compare import compare_outputs
-from harness.core.decide import decide
-from harness.core.facts import Placement
-from harness.core.noise import NoiseRule
-from harness.core.output_metrics import OutputMetrics
-from harness.core.policy_terms import policy_terms
-from harness.core.record import ModelContent, ProcessState, Record, encode_record
-from harness.core.run_info import RunInfo
-from harness.core.tolerance import Tolerance
-from harness.core.value import Tensor
-from harness.core.verdict import Phase
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.policy_terms import policy_terms
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.noise.noise import NoiseRule
+from harness.core.records.cell import AXIS_DEFAULTS, Cell
+from harness.core.records.cell_end import CellEnd
+from harness.core.records.facts import Placement
+from harness.core.records.record import ModelContent, ProcessState, Record, encode_record
+from harness.core.records.run_info import RunInfo
+from harness.core.records.verdict import Phase
+from harness.core.values.value import Tensor
+from harness.core.verdicts.compare import compare_outputs
+from harness.core.verdicts.decide import decide
 from harness.plan.expectation import is_expected
 from harness.plan.matrix import Matrix
 from tests.annex.conformance.small_profiles import RULES, frozen_of, golden_of, tiny_profile

@@ -8,7 +8,7 @@ import msgspec
 from harness.annex.conformance.attestation import Attestation, attestation_of
 from harness.annex.conformance.level import profile_result
 from harness.annex.conformance.submission import ProfileRef, encode_part
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from tests.annex.conformance.test_level import case, profile, record
 
 

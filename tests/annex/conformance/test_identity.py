@@ -70,17 +70,17 @@ def test_a_patched_copy_is_told_by_the_file(copy: Path, place: object) -> None:
     place(copy)
     clean, why = asked(copy)
     assert why == ""
-    rules = copy / "core" / "rules.py"
+    rules = copy / "core" / "verdicts" / "rules.py"
     rules.write_text(rules.read_text() + "\n# patched\n")
     (copy / "core" / "added.py").write_text("")
     patched, why = asked(copy)
     assert patched != clean
-    assert "harness/core/rules.py" in why
+    assert "harness/core/verdicts/rules.py" in why
     assert "harness/core/added.py" in why
 
 
 def test_line_endings_do_not_change_the_digest(copy: Path) -> None:
     before = sources_digest(copy)
-    rules = copy / "core" / "rules.py"
+    rules = copy / "core" / "verdicts" / "rules.py"
     rules.write_bytes(rules.read_bytes().replace(b"\n", b"\r\n"))
     assert sources_digest(copy) == before

@@ -8,9 +8,9 @@ import pytest
 from harness.annex.conformance.level import CaseResult, Standing, case_label, profile_result
 from harness.annex.conformance.profiles.profile import CORE, Feature, Profile, ProfileCase, ProfileRules
 from harness.annex.conformance.submission import Level, Totals
-from harness.core.record import Record
-from harness.core.scenario import PLAIN
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.scenario import PLAIN
+from harness.core.records.verdict import Verdict
 from tests.kit import bare_record
 
 RULES = ProfileRules(tolerances={"float32": (1e-4, 1e-5)}, noise_rms=16.0, noise_max=64.0, steps=1.0)

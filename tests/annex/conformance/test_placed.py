@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from harness.annex.conformance.verify.placement_check import placement_faults
-from harness.core.facts import Placement
+from harness.core.records.facts import Placement
 
 CPU = "CPUExecutionProvider"
 

@@ -9,7 +9,7 @@ import pytest
 
 from harness.annex.conformance import signing
 from harness.annex.conformance.submission import SSH_NAMESPACE
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 
 pytestmark = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="needs OpenSSH")
 

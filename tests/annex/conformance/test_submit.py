@@ -12,9 +12,9 @@ from harness.annex.conformance.submission import Level, Statement, statement_sch
 from harness.annex.conformance.submission_scrub import scrubbed, scrubbed_text, without_folders
 from harness.annex.conformance.submit import Claim, ProfileRun, submission_of
 from harness.annex.conformance.submitted_environment import submitted_environment_of, version_of
-from harness.core.record import Record, decode_record
-from harness.core.run_info import RunInfo
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record, decode_record
+from harness.core.records.run_info import RunInfo
+from harness.core.records.verdict import Verdict
 from tests.kit import bare_record
 
 NOW = dt.datetime(2026, 11, 25, 12, tzinfo=dt.UTC)

@@ -10,13 +10,13 @@ import pytest
 from harness.annex.conformance.verify.against import leaf_faults
 from harness.annex.conformance.verify.figures_check import figure_faults
 from harness.annex.conformance.verify.frozen_cases import FrozenLeaf, frozen_leaf
-from harness.core.compare import compare_outputs
-from harness.core.noise import NoiseRule
-from harness.core.output_kind import Quantized
-from harness.core.output_metrics import OutputDetails, OutputMetrics
-from harness.core.policy import Policy
-from harness.core.tolerance import Tolerance
-from harness.core.value import Tensor
+from harness.core.comparison.output_kind import Quantized
+from harness.core.comparison.output_metrics import OutputDetails, OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.noise.noise import NoiseRule
+from harness.core.values.value import Tensor
+from harness.core.verdicts.compare import compare_outputs
 
 POLICY = Policy(fixed=Tolerance(rtol=1e-4, atol=1e-5))
 TYPES: dict[str, Any] = {

@@ -19,11 +19,11 @@ from harness.annex.conformance.submission import (
     Statement,
 )
 from harness.annex.conformance.verify.verification import Verification, verify_submissions
-from harness.core.facts import Placement
-from harness.core.noise_limits import NoiseLimits
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import Record
-from harness.core.run_info import PlaceInfo, RunInfo, ShardInfo
+from harness.core.comparison.noise_limits import NoiseLimits
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.records.facts import Placement
+from harness.core.records.record import Record
+from harness.core.records.run_info import PlaceInfo, RunInfo, ShardInfo
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.selector import Selector
 from harness.plan.target import Runtime, Target

@@ -15,8 +15,8 @@ from harness.annex.conformance.verify.verdict_check import verdict_findings
 from harness.annex.conformance.verify.verification import verify_submissions
 from harness.annex.conformance.verify.verification_text import markdown_of
 from harness.cli.main import main
-from harness.core.facts import CPU_PROVIDER
-from harness.core.record import Record
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.record import Record
 from tests.annex.conformance.small_profiles import RULES, golden_of, tiny_profile, write_profile
 from tests.annex.conformance.submissions import (
     NOW,

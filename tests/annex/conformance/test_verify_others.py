@@ -10,7 +10,7 @@ from harness.annex.conformance.submission import SSH_SIGNATURE, STATEMENT
 from harness.annex.conformance.verify.verification import Verification, verify_submissions
 from harness.annex.publication.gather import gather
 from harness.annex.publication.lines import product_lines
-from harness.core.record import Record
+from harness.core.records.record import Record
 from tests.annex.conformance.small_profiles import tiny_profile, write_profile
 from tests.annex.conformance.submissions import NOW, Draft, changed, new_key, write_folder
 

@@ -9,7 +9,7 @@ from harness.annex.conformance.level import case_key
 from harness.annex.conformance.submitted_environment import submitted_environment_of
 from harness.annex.conformance.verify.case_rerun import drawn_cases, other_fields, rerun_findings
 from harness.annex.conformance.verify.finding import FINDING_KINDS, Finding, FindingWeight
-from harness.core.record import Record
+from harness.core.records.record import Record
 from tests.annex.conformance.small_profiles import frozen_of, tiny_profile
 from tests.annex.conformance.submissions import FINGERPRINT, PROVIDER, Draft, changed, fallen, refused, wrong
 

@@ -24,10 +24,10 @@ from harness.annex.conformance.submission import (
 )
 from harness.annex.conformance.verify.finding import FINDING_KINDS, FindingWeight
 from harness.annex.conformance.verify.verification import MOST_FINDINGS, Verification, verify_submissions
-from harness.core.output_metrics import Noise, OutputDetails
-from harness.core.record import Record
-from harness.core.reference_answer import Adjudication, ReferenceCheck
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.output_metrics import Noise, OutputDetails
+from harness.core.records.record import Record
+from harness.core.records.reference_answer import Adjudication, ReferenceCheck
+from harness.core.records.verdict import Family, Verdict
 from tests.annex.conformance.small_profiles import tiny_profile, write_profile
 from tests.annex.conformance.submissions import (
     FINGERPRINT,
@@ -585,7 +585,7 @@ def test_many_entries_lines_waivers_and_stars_are_counted_first(
     expect(verified(write_folder(Draft(waivers=many).files(), tmp_path / "many"), tmp_path), "waivers")
     stars = changed(WAIVER, case="*a" * 40 + "b")
     expect(verified(write_folder(Draft(waivers=(stars,)).files(), tmp_path / "stars"), tmp_path), "waivers")
-    monkeypatch.setattr("harness.core.zips.MOST_DIRECTORY", 100)
+    monkeypatch.setattr("harness.core.files.zips.MOST_DIRECTORY", 100)
     expect(verified(write_zip(files, tmp_path / "good.zip"), tmp_path), "unreadable")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from harness.annex.conformance.submission import Waiver
 from harness.annex.conformance.waivers import covers, load_waivers
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 
 LABELS = ("a/x", "a/y io_binding")
 GOOD = '[[waiver]]\ncase = "a/*"\nissue = "https://example.org/1"\nexpires = 2027-03-31\nwords = "Known."\n'

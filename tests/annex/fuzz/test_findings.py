@@ -8,10 +8,10 @@ from harness.annex.fuzz.coverage import BRED, ENOUGH, Coverage, fused_in
 from harness.annex.fuzz.findings import EXPLAINS, KEPT_CELLS, Findings, signature
 from harness.annex.fuzz.next_models import Candidates
 from harness.annex.made.fuzz_suite import is_graph, model_number
-from harness.core.cell_end import CellEnd
-from harness.core.facts import Placement
-from harness.core.record import ModelContent, Record
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.cell_end import CellEnd
+from harness.core.records.facts import Placement
+from harness.core.records.record import ModelContent, Record
+from harness.core.records.verdict import Phase, Verdict
 from tests.kit import bare_record
 
 

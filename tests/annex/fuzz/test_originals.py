@@ -4,8 +4,8 @@ import pytest
 
 from harness.annex.fuzz import originals
 from harness.annex.fuzz.originals import Originals
-from harness.core.cell import Cell
-from harness.core.record import Record
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
 from tests.kit import bare_record
 
 

@@ -10,9 +10,9 @@ import pytest
 from harness.annex.pack.choosing import choose
 from harness.annex.pack.proof import Proof
 from harness.cli.main import main
-from harness.core.cell import Cell, parse_cell_id
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.cell import Cell, parse_cell_id
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.corpus.packages.read_package import read_package
 from harness.plan.target import Target
 from tests.kit import record

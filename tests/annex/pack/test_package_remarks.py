@@ -9,9 +9,9 @@ import pytest
 from harness.annex.pack.checking import PackageCheck
 from harness.annex.pack.command_pack_screen import check_screen
 from harness.annex.pack.package_remarks import idle_options, speed_remarks
-from harness.core.facts import OptionEffect
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.facts import OptionEffect
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.corpus.packages.package_suite import open_package
 from harness.plan.target import Target
 from tests.kit import latency, record

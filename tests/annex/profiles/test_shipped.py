@@ -9,9 +9,9 @@ import pytest
 from harness.annex.conformance.profiles.profile import load_profile, profile_labels, profiles_folder
 from harness.annex.conformance.profiles.profile_archive import read_profile_archive, write_archive
 from harness.annex.conformance.profiles.profile_suite import checked_files, open_profile, profile_suite
-from harness.core.errors import UsageError
-from harness.core.record import Record
-from harness.core.value import Tensor
+from harness.core.records.record import Record
+from harness.core.text.errors import UsageError
+from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.protos import encode
 from harness.corpus.suite import Suite

@@ -12,8 +12,8 @@ from harness.annex.conformance.level import ProfileResult, profile_result
 from harness.annex.conformance.profiles.profile import Profile
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.gather import Gathered
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from tests.annex.conformance.submissions import changed, good_record
 
 KINDS = ("CPU", "GPU", "NPU")

@@ -9,7 +9,7 @@ from harness.annex.conformance.profiles.profile import Profile
 from harness.annex.conformance.submission import Statement, Waiver
 from harness.annex.publication.gather import Gathered, gather
 from harness.annex.publication.publisher_site import write_publication
-from harness.core.record import Record
+from harness.core.records.record import Record
 from tests.annex.conformance.small_profiles import operators_profile, tiny_profile, write_profile
 from tests.annex.conformance.submissions import FINGERPRINT, NOW, Draft, changed, write_folder
 

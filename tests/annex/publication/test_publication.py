@@ -16,7 +16,7 @@ from harness.annex.conformance.submission import Waiver
 from harness.annex.publication.entry import AcceptedSubmission, version_order
 from harness.annex.publication.operator_reach import reach_of
 from harness.annex.publication.rerun_command import RerunCommand, rerun_of
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from tests.annex.conformance.small_profiles import operators_profile, tiny_profile
 from tests.annex.conformance.submissions import changed, fallen, refused, wrong
 from tests.annex.publication.publisher import Publisher

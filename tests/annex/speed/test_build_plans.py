@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.annex.speed.build_plans import TIMED, build_table, plan_of_build
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 
 MATRIX = """schema = 1
 models = { suites = ["zoo"] }

@@ -11,9 +11,9 @@ from harness.annex.speed import compare_builds
 from harness.annex.speed.in_turns import Interleaved
 from harness.annex.speed.looks import first_look
 from harness.cli.main import main
-from harness.core.cell import Cell
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from tests import kit
 
 MATRIX = """schema = 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness.annex.speed.looks import FALSE_ALARMS, SeenPairs, TimedPair, first_look, look, pairs_needed
-from harness.core.latency import Latency
+from harness.core.timing.latency import Latency
 from tests import kit
 
 CELL = "zoo/model[cpu]"

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from harness.annex.store.store import Store, open_store
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from tests.annex.store.store_nights import record, write_folder
 
 WriteRun = Callable[..., Path]

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Record
-from harness.core.verdict import Family, Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.record import Record
+from harness.core.records.verdict import Family, Verdict
 from tests import kit
 
 OUTPUT = OutputMetrics(name="y", dtype="float32", shape=(4,), delivered_bits=20.5, headroom=0.25, elements=4)

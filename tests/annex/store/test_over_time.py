@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli.main import main
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.report.side_by_side import SIDE_BY_SIDE
 from tests.annex.store.store_nights import record
 from tests.kit import Capture

@@ -13,8 +13,8 @@ import pytest
 from harness.annex.store.store import Store, open_store
 from harness.annex.store.user_query import ask, partial_file, write_parquet
 from harness.cli.main import main
-from harness.core.errors import UsageError
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from tests.annex.store.store_nights import record, write_folder
 from tests.kit import Capture
 

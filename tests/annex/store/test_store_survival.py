@@ -12,8 +12,8 @@ import pytest
 
 from harness.annex.store.database import DATABASE_FILE
 from harness.annex.store.store import open_store
-from harness.core.errors import UsageError
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
 from tests.annex.store.store_nights import record
 from tests.kit import wait_for
 

@@ -9,7 +9,7 @@ import onnx.parser
 import pytest
 
 from harness.cli.main import main
-from harness.core.trace import decode_traces
+from harness.core.records.trace import decode_traces
 from tests.annex.trace.test_trace_study import MODEL
 
 Capture = pytest.CaptureFixture[str]

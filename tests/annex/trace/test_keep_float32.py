@@ -11,11 +11,11 @@ from harness.agent.precision.kept import KEPT, kept_nodes
 from harness.annex.trace.keep_float32 import keep_advice, with_kept
 from harness.annex.triage.net import load
 from harness.annex.triage.subject import Subject
-from harness.core.output_metrics import OutputMetrics
-from harness.core.record import Record
-from harness.core.trace import TracedNode, TraceError
-from harness.core.value import tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.record import Record
+from harness.core.records.trace import TracedNode, TraceError
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import tensor
 from tests.kit import record
 
 MODEL = """<ir_version: 8, opset_import: ["" : 17]>

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from harness.annex.trace.node_error import delivered_by_most, error_of
-from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
+from harness.core.comparison.output_metrics import Noise, OutputDetails, OutputMetrics
 
 EXACT = OutputMetrics(name="e", dtype="float32", shape=(100,), elements=100, max_abs=0.0)
 

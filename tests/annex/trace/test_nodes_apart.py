@@ -8,7 +8,7 @@ from harness.annex.trace.nodes_apart import nodes_apart, read_results
 from harness.annex.triage.net import load
 from harness.annex.triage.net_tensors import NetTensors
 from harness.annex.triage.subject import Subject
-from harness.core.value import Tensor, tensor
+from harness.core.values.value import Tensor, tensor
 from tests.kit import cpu_session
 
 MODEL = """<ir_version: 8, opset_import: ["" : 17]>

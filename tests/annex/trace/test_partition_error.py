@@ -10,10 +10,10 @@ import pytest
 from harness.annex.trace.trace_study import TraceStudy
 from harness.annex.triage.lab import Lab, Seen, Trial
 from harness.annex.triage.subject import Subject
-from harness.core.facts import Placement
-from harness.core.trace import TracedNode, TracedPartition, TracedTarget
-from harness.core.value import tensor
-from harness.core.verdict import Verdict
+from harness.core.records.facts import Placement
+from harness.core.records.trace import TracedNode, TracedPartition, TracedTarget
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import tensor
 from tests.annex.trace.test_together import FusingLab, wrong_row
 from tests.kit import record
 

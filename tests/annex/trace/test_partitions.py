@@ -7,8 +7,8 @@ import pytest
 from harness.annex.trace.partitions import partitions_of
 from harness.annex.triage.net import load
 from harness.annex.triage.subject import Subject
-from harness.core.facts import Placement
-from harness.core.value import tensor
+from harness.core.records.facts import Placement
+from harness.core.values.value import tensor
 
 MODEL = """<ir_version: 8, opset_import: ["" : 17, "ai.onnx.ml" : 2]>
 g (float[4] x) => (float[4] y, float[4] z) {

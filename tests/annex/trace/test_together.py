@@ -10,9 +10,9 @@ from onnx.reference import ReferenceEvaluator
 from harness.annex.trace.trace_study import TraceStudy
 from harness.annex.triage.lab import Lab, Seen, Trial
 from harness.annex.triage.subject import Subject
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.value import Tensor, Value, tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Tensor, Value, tensor
 from tests.kit import record
 
 MODEL = """<ir_version: 8, opset_import: ["" : 17]>

@@ -4,8 +4,8 @@ import msgspec
 import pytest
 
 from harness.annex.trace.trace_finding import Traced, common_traits, found_of
-from harness.core.trace import GoldenRange, TogetherGuilty, TracedNode, TraceError
-from harness.core.verdict import Verdict
+from harness.core.records.trace import GoldenRange, TogetherGuilty, TracedNode, TraceError
+from harness.core.records.verdict import Verdict
 from tests.kit import record
 
 ROUNDING = TraceError(noise=0.7, relative=1e-7)

@@ -10,8 +10,8 @@ import pytest
 from harness.annex.trace.trace_study import TRACE_NEEDS, TraceStudy
 from harness.annex.triage.lab import Lab
 from harness.annex.triage.subject import Subject
-from harness.core.trace import TracedNode, TracedTarget
-from harness.core.value import tensor
+from harness.core.records.trace import TracedNode, TracedTarget
+from harness.core.values.value import tensor
 from harness.plan.target import Target
 
 MODEL = """<ir_version: 8, opset_import: ["" : 17]>

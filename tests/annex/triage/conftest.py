@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from harness.annex.triage.run_triage import Triage, TriageSettings
-from harness.core.fault import Fault
+from harness.core.records.fault import Fault
 from harness.engine.prepare import open_suites
 from tests.annex.triage.planted_faults import run_planted
 

@@ -8,8 +8,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from harness.core.fault import Fault
-from harness.core.record import Record
+from harness.core.records.fault import Fault
+from harness.core.records.record import Record
 from harness.plan.matrix import Matrix
 from tests.kit import make_matrix, of_folder, records_of, run_matrix
 

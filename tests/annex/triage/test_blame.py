@@ -13,7 +13,7 @@ from harness.annex.triage.blame import DOMINANT, Blamed, blamed
 from harness.annex.triage.net import Net, load
 from harness.annex.triage.net_tensors import NetTensors
 from harness.annex.triage.subject import Subject
-from harness.core.value import Tensor, Value, tensor
+from harness.core.values.value import Tensor, Value, tensor
 from tests.annex.triage.planted_faults import chain
 
 Nodes = list[tuple[str, list[str], list[str], dict[str, Any]]]

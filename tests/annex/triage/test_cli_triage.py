@@ -12,8 +12,8 @@ import pytest
 from harness.annex.triage import command_triage as command
 from harness.annex.triage.run_triage import Note, read_faults
 from harness.cli import main
-from harness.core.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
-from harness.core.fault import FAULTS_FILE, Fault
+from harness.core.records.fault import FAULTS_FILE, Fault
+from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 from tests.annex.triage.planted_faults import chain
 from tests.kit import Capture
 

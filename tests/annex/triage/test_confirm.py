@@ -17,8 +17,8 @@ from harness.annex.triage.repetition import (
     repeat_failure,
     wilson_lower,
 )
-from harness.core.fault import Repetition
-from harness.core.verdict import Family
+from harness.core.records.fault import Repetition
+from harness.core.records.verdict import Family
 
 FAILS, PASSES, LOST = Family.FAILED, Family.PASSED, None
 

@@ -10,7 +10,7 @@ import pytest
 
 from harness.annex.triage.decompose import composite_operators, decomposed
 from harness.annex.triage.subject import Subject
-from harness.core.value import tensor
+from harness.core.values.value import tensor
 
 ort: Any = pytest.importorskip("onnxruntime")
 

@@ -10,8 +10,8 @@ import pytest
 from harness.annex.triage import documented_errors
 from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Accuracy, Provider
-from harness.core.fault import Fault
-from harness.core.verdict import Verdict
+from harness.core.records.fault import Fault
+from harness.core.records.verdict import Verdict
 
 ALLOWED = 2.0**-11
 GRAPH = """<ir_version: 9, opset_import: ["" : 20]>

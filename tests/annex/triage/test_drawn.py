@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.annex.triage.published_model import NODES_SHOWN, TEXT_CHARS, drawn, fingerprint, shape_text
 from harness.annex.triage.subject import Subject
-from harness.core.fault import ReducedModel, Signature
-from harness.core.verdict import Verdict
+from harness.core.records.fault import ReducedModel, Signature
+from harness.core.records.verdict import Verdict
 
 SIGNATURE = Signature(verdict=Verdict.MISMATCH, message="first run")
 NAMES = st.text(min_size=1, max_size=20).filter(lambda text: text.isprintable() or "\n" in text)

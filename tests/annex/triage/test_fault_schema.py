@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.fault import (
+from harness.core.records.fault import (
     Condition,
     Fault,
     Frame,
@@ -21,7 +21,7 @@ from harness.core.fault import (
     encode_fault,
     fault_schema,
 )
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.verdict import Phase, Verdict
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference"
 WHOLE = Fault(

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from harness.annex.triage.failure_groups import failing_groups
-from harness.core.cell_end import CellEnd
-from harness.core.record import ModelContent, Record
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.cell_end import CellEnd
+from harness.core.records.record import ModelContent, Record
+from harness.core.records.verdict import Phase, Verdict
 from harness.plan.target import Target
 from tests.kit import cpu_record
 

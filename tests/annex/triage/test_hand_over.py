@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from harness.annex.triage.distance import distance, why_wrong
 from harness.annex.triage.hand_over import OF_ERROR, allowed_distances, limits_for_others
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.value import Sequence, tensor
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.values.value import Sequence, tensor
 
 RIGHT = np.linspace(1, 2, 16, dtype=np.float32)
 

@@ -8,8 +8,8 @@ import pytest
 
 from harness.annex.triage import hang_limits as module
 from harness.annex.triage.hang_limits import LIMITS_S, MULTIPLE, limited_targets, safe_limits
-from harness.core.fault import Fault, Usage
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.fault import Fault, Usage
+from harness.core.records.verdict import Phase, Verdict
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Target
 from tests.annex.triage.planted_faults import chain

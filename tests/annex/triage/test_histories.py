@@ -18,9 +18,9 @@ from harness.annex.triage.histories import (
     write_histories,
 )
 from harness.cli import main
-from harness.core.cell import Cell
-from harness.core.record import ProcessState, Record
-from harness.core.verdict import Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.record import ProcessState, Record
+from harness.core.records.verdict import Verdict
 from tests.annex.triage.planted_faults import PLANTED
 from tests.kit import bare_record
 

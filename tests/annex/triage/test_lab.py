@@ -11,8 +11,8 @@ import pytest
 
 from harness.annex.triage.lab import Lab, Trial, after_target_name, after_targets
 from harness.annex.triage.subject import Subject
-from harness.core.value import Tensor, tensor
-from harness.core.verdict import Family, Verdict
+from harness.core.records.verdict import Family, Verdict
+from harness.core.values.value import Tensor, tensor
 from harness.plan.target import Target
 
 CPU = Target(name="cpu", provider=("CPUExecutionProvider",))

@@ -18,12 +18,12 @@ from harness.annex.triage.locate import Locator
 from harness.annex.triage.net import Net, load
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.fault import Location, Signature
-from harness.core.output_metrics import OutputDetails, OutputMetrics
-from harness.core.policy import Policy
-from harness.core.record import Record
-from harness.core.value import Value, tensor
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import OutputDetails, OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.records.fault import Location, Signature
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Value, tensor
 from tests.kit import cpu_record, placement_of
 
 Graph = Sequence[tuple[str, ...]]

@@ -16,8 +16,8 @@ import pytest
 from harness import agent
 from harness.agent.native_stack.block import JIT, NOWHERE
 from harness.agent.native_stack.start import ON, UNAVAILABLE_PREFIX
-from harness.core.fault import NativeCrash
-from harness.core.verdict import Verdict
+from harness.core.records.fault import NativeCrash
+from harness.core.records.verdict import Verdict
 from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.native_crash import SWITCHED_ON, native_crash
 from tests.kit import FAKE_ENV, of_folder, run_matrix, write_model

@@ -11,9 +11,9 @@ from harness.annex.triage.hand_over import other_set
 from harness.annex.triage.session_use import REPEATED_RUNS, RUNS, THREADS_FIGURE
 from harness.annex.triage.signature import AT_FIRST_RUN, AT_OTHER_INPUTS
 from harness.annex.triage.subject import Subject
-from harness.core.fault import Signature
-from harness.core.value import NamedValues, Tensor, tensor
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.fault import Signature
+from harness.core.records.verdict import Phase, Verdict
+from harness.core.values.value import NamedValues, Tensor, tensor
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 GOLDEN = (("y", tensor(X)),)

@@ -1,7 +1,7 @@
 """The limits of a bundle whose data sets are those of a scenario."""
 
 from harness.annex.triage.played_sets import limits_of_sets
-from harness.core.output_metrics import OutputMetrics
+from harness.core.comparison.output_metrics import OutputMetrics
 
 
 def row(name: str, mismatched: int, bits: float | None) -> OutputMetrics:

@@ -18,7 +18,7 @@ from harness.annex.triage.preceding import (
     earlier_cells,
 )
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.record import ProcessState, Record
+from harness.core.records.record import ProcessState, Record
 from tests.kit import cpu_record
 
 

@@ -12,8 +12,8 @@ import pytest
 from harness.annex.triage.preceding_model import with_smaller_preceding
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.fault import Fault
-from harness.core.value import Tensor, tensor
+from harness.core.records.fault import Fault
+from harness.core.values.value import Tensor, tensor
 from tests.annex.triage.planted_faults import chain, deep
 
 Nodes = list[tuple[str, list[str], list[str], dict[str, Any]]]

@@ -1,7 +1,7 @@
 """Which options a fault needs: those without which it is not known to appear."""
 
 from harness.annex.triage.same_fault import needed_options
-from harness.core.fault import Condition
+from harness.core.records.fault import Condition
 
 AXES = (("option.mode", "fast"), ("option.streams", "2"), ("scenario", "plain"))
 

@@ -8,7 +8,8 @@ import pytest
 from harness.annex.triage.sentence import CHARS, sentence_of
 from harness.annex.triage.showing import Showing
 from harness.annex.triage.signature import AT_OTHER_INPUTS
-from harness.core.fault import (
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.records.fault import (
     Condition,
     Fault,
     Frame,
@@ -21,8 +22,7 @@ from harness.core.fault import (
     Signature,
     Usage,
 )
-from harness.core.output_metrics import OutputMetrics
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.verdict import Phase, Verdict
 
 RESIZE = GraphNode(
     name="r",

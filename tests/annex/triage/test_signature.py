@@ -18,13 +18,13 @@ from harness.annex.triage.signature import (
     signature_of,
 )
 from harness.annex.triage.subject import Subject
-from harness.core.cause import plain_cause
-from harness.core.cell_end import CellEnd
-from harness.core.facts import OtherCheck
-from harness.core.output_metrics import OutputDetails, OutputMetrics
-from harness.core.policy import Policy
-from harness.core.record import Record
-from harness.core.verdict import Phase, Verdict
+from harness.core.comparison.output_metrics import OutputDetails, OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.findings.cause import plain_cause
+from harness.core.records.cell_end import CellEnd
+from harness.core.records.facts import OtherCheck
+from harness.core.records.record import Record
+from harness.core.records.verdict import Phase, Verdict
 from tests.kit import cpu_record, placement_of
 
 ON_EP = placement_of({"Relu": 1})

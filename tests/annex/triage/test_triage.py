@@ -7,8 +7,8 @@ import onnx
 import onnx.parser
 import pytest
 
-from harness.core.fault import Fault
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.fault import Fault
+from harness.core.records.verdict import Phase, Verdict
 from tests.annex.triage.planted_faults import DEEP, chain, deep, only
 
 TriagePlanted = Callable[..., list[Fault]]

@@ -7,8 +7,8 @@ from typing import Any
 import onnx
 import pytest
 
-from harness.core.fault import Fault
-from harness.core.verdict import Verdict
+from harness.core.records.fault import Fault
+from harness.core.records.verdict import Verdict
 from tests import small_decoders
 
 pytest.importorskip("onnxruntime")

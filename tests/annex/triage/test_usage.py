@@ -29,8 +29,8 @@ from harness.annex.triage.session_use import (
 )
 from harness.annex.triage.signature import AT_FIRST_RUN, AT_SECOND_RUN
 from harness.annex.triage.time_budget import TimeBudget
-from harness.core.fault import Fault, Repetition, Signature, Usage
-from harness.core.verdict import Phase, Verdict
+from harness.core.records.fault import Fault, Repetition, Signature, Usage
+from harness.core.records.verdict import Phase, Verdict
 from tests.annex.triage.planted_faults import chain, only
 
 PLANTED = Path(__file__).parent / "planted_onnxruntime"

@@ -17,8 +17,8 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.annex.triage.session_use import with_axes
 from harness.annex.triage.subject import Subject
 from harness.annex.triage.vary import LEVELS, Variation, chosen, model_variations, session_variations
-from harness.core.fault import Condition
-from harness.core.value import Sequence, Tensor, tensor
+from harness.core.records.fault import Condition
+from harness.core.values.value import Sequence, Tensor, tensor
 
 ort: Any = pytest.importorskip("onnxruntime")
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.value import tensor
+from harness.core.values.value import tensor
 from harness.corpus.case import load_case
 from harness.corpus.suite import open_folder
 from harness.golden.golden_answer import Golden

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from harness.core.errors import UsageError
-from harness.core.record import Record
-from harness.core.verdict import Cause, Verdict
+from harness.core.records.record import Record
+from harness.core.records.verdict import Cause, Verdict
+from harness.core.text.errors import UsageError
 from harness.engine import launch, process_pool, worker
 from harness.engine.events import Event, Finished, NotRun, PlaceChanged, TargetReady, Warned
 from harness.places import place_state

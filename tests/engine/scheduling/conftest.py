@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness.core.facts import CPU_PROVIDER as CPU
-from harness.core.record import Record
-from harness.core.verdict import Verdict
+from harness.core.records.facts import CPU_PROVIDER as CPU
+from harness.core.records.record import Record
+from harness.core.records.verdict import Verdict
 from harness.corpus.cache import ENVIRONMENT
 from harness.engine.configuration import Configuration
 from harness.engine.engine import Engine, StudySettings

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.corpus.cache import cache_root
 from harness.engine import spares
 from harness.engine.device import Slots

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from harness.core.errors import UncontainedError
-from harness.core.record import Record, decode_record
-from harness.core.verdict import Verdict
+from harness.core.records.record import Record, decode_record
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UncontainedError
 from harness.corpus.case import load_case
 from harness.engine.cell_record import record_of
 from harness.engine.prepare import prepare

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.engine import queues, spares
 from harness.engine.events import Warned
 from tests.kit import wait_for

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from harness.core.cell import Cell
-from harness.core.value import Tensor, tensor
-from harness.core.verdict import Verdict
+from harness.core.records.cell import Cell
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Tensor, tensor
 from harness.engine.effects import outputs_digest
 from harness.engine.events import Finished
 from harness.engine.open_questions import OpenQuestions

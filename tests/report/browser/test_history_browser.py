@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
 from harness.report.history_file import History
 from harness.report.history_page import write_history_page
 from harness.report.nights import with_nights

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from harness.core.facts import OptionEffect
-from harness.core.fault import Fault, Frame, GraphNode, GraphTensor, NativeCrash, Repetition
-from harness.core.generation_figures import Generated, GenerationFigures, GenerationSpeed
-from harness.core.latency import Latency
-from harness.core.node_times import PARTS_IN_WORDS, Boundary, NodeTime, NodeTimes
-from harness.core.output_metrics import Noise, PrecisionError
-from harness.core.record import ModelContent, Record
-from harness.core.reference_answer import Adjudication
-from harness.core.shape_times import ShapeTime
-from harness.core.verdict import Verdict
+from harness.core.comparison.output_metrics import Noise, PrecisionError
+from harness.core.records.facts import OptionEffect
+from harness.core.records.fault import Fault, Frame, GraphNode, GraphTensor, NativeCrash, Repetition
+from harness.core.records.generation_figures import Generated, GenerationFigures, GenerationSpeed
+from harness.core.records.record import ModelContent, Record
+from harness.core.records.reference_answer import Adjudication
+from harness.core.records.shape_times import ShapeTime
+from harness.core.records.verdict import Verdict
+from harness.core.timing.latency import Latency
+from harness.core.timing.node_times import PARTS_IN_WORDS, Boundary, NodeTime, NodeTimes
 from harness.report.history_file import History
 from harness.report.report_files import write_report
 from tests.kit import record, write_run

@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from harness.core.errors import UsageError, one_line, valid_names
-from harness.core.json_schema import json_schema_of
-from harness.core.scenario import PLAIN, SCENARIOS
+from harness.core.files.json_schema import json_schema_of
+from harness.core.records.scenario import PLAIN, SCENARIOS
+from harness.core.text.errors import UsageError, one_line, valid_names
 from harness.data_files import data_root
 
 PROFILE_SCHEMA = 1

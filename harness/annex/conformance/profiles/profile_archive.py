@@ -13,7 +13,7 @@ from io import BytesIO
 
 import msgspec
 
-from harness.core.zips import open_zip
+from harness.core.files.zips import open_zip
 
 _NAME = re.compile(r"[A-Za-z0-9_+-][A-Za-z0-9._+-]*(/[A-Za-z0-9_+-][A-Za-z0-9._+-]*)*")
 """No part begins with a dot, so none is ``..``; backslashes and colons are excluded because Windows

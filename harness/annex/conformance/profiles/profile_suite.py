@@ -15,10 +15,10 @@ from harness.annex.conformance.profiles.profile import (
     profiles_folder,
 )
 from harness.annex.conformance.profiles.profile_archive import read_profile_archive
-from harness.core.errors import UsageError, one_line
-from harness.core.noise_limits import NoiseLimits
-from harness.core.policy import Policy
-from harness.core.tolerance import Tolerance
+from harness.core.comparison.noise_limits import NoiseLimits
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.text.errors import UsageError, one_line
 from harness.corpus.cache import cache_root, fill_once
 from harness.corpus.suite import Suite, SuiteSource
 

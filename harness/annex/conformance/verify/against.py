@@ -12,11 +12,11 @@ import numpy as np
 
 from harness.annex.conformance.verify.figures_check import LARGE_NUMBER
 from harness.annex.conformance.verify.frozen_cases import FrozenCase, FrozenLeaf
-from harness.core.facts import Placement
-from harness.core.output_metrics import Noise, OutputDetails, OutputMetrics
-from harness.core.policy import Policy
-from harness.core.record import Record
-from harness.core.value import Floats
+from harness.core.comparison.output_metrics import Noise, OutputDetails, OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.records.facts import Placement
+from harness.core.records.record import Record
+from harness.core.values.value import Floats
 
 _SLACK = 1e-6
 """Relative slack for figures that were rounded in several ways."""

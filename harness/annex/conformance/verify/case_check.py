@@ -8,9 +8,9 @@ from harness.annex.conformance.profiles.profile import Profile, ProfileCase
 from harness.annex.conformance.profiles.profile_suite import suite_name
 from harness.annex.conformance.submission import SUBMITTED_RECORDS, Statement
 from harness.annex.conformance.verify.finding import Finding, finding
-from harness.core.cell import AXIS_DEFAULTS, Cell
-from harness.core.errors import one_line
-from harness.core.record import SCHEMA, Record
+from harness.core.records.cell import AXIS_DEFAULTS, Cell
+from harness.core.records.record import SCHEMA, Record
+from harness.core.text.errors import one_line
 from harness.operators.book import rounds_by_default
 
 _MOST_NAMED = 5

@@ -11,9 +11,9 @@ from harness.annex.conformance.profiles.profile_suite import policy_of_case
 from harness.annex.conformance.submission import STATEMENT, SubmittedEnvironment
 from harness.annex.conformance.verify.finding import Finding, finding
 from harness.annex.conformance.verify.frozen_cases import FrozenCase
-from harness.core.output_metrics import OutputMetrics
-from harness.core.policy import Policy
-from harness.core.record import Record
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.policy import Policy
+from harness.core.records.record import Record
 
 _OF_DEVICE = ("provider", "provider_options", "runtime", "onnxruntime", "libraries", "devices", "drivers")
 """Facts of an environment that decide an answer, as far as they are known."""

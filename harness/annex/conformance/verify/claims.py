@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from harness.annex.conformance.verify.frozen_cases import FrozenCase
-from harness.core.policy_terms import changed_terms
-from harness.core.record import Record
-from harness.core.scenario import GENERATE, PLAIN
-from harness.core.verdict import Phase
+from harness.core.comparison.policy_terms import changed_terms
+from harness.core.records.record import Record
+from harness.core.records.scenario import GENERATE, PLAIN
+from harness.core.records.verdict import Phase
 from harness.plan.expectation import is_expected
 
 _NOT_OF_A_PROFILE = ("approximate", "unconfirmed", "beyond", "own_precision", "finest", "remedy")
@@ -39,7 +39,7 @@ _AT_THE_END = (
 """Fields of a run that came to its end."""
 
 _ASKED = frozenset({"noise"})
-"""Questions that a profile lets a run ask, see ``harness.core.missing.Need``."""
+"""Questions that a profile lets a run ask, see ``harness.core.verdicts.missing.Need``."""
 
 _UNTRIED = frozenset({"unavailable", "declared"})
 

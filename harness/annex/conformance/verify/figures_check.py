@@ -10,9 +10,9 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from harness.core.metrics import ATOL_GRID
-from harness.core.output_metrics import Frontier, Noise, OutputMetrics
-from harness.core.policy import Policy
+from harness.core.comparison.metrics import ATOL_GRID
+from harness.core.comparison.output_metrics import Frontier, Noise, OutputMetrics
+from harness.core.comparison.policy import Policy
 
 _SLACK = 1e-6
 """Relative slack for figures that were rounded in several ways."""

@@ -4,8 +4,8 @@ from enum import StrEnum
 
 import msgspec
 
-from harness.core.errors import one_line
-from harness.core.visible_text import visible
+from harness.core.text.errors import one_line
+from harness.core.text.visible_text import visible
 
 
 class FindingWeight(StrEnum):

@@ -7,12 +7,12 @@ import numpy as np
 
 from harness.annex.conformance.profiles.profile import Profile
 from harness.annex.conformance.profiles.profile_suite import profile_suite
-from harness.core.metrics import widen
-from harness.core.output_kind import OutputKind, Quantized
-from harness.core.output_metrics import OutputMetrics
-from harness.core.policy_terms import PolicyTerm, policy_terms
-from harness.core.value import STRING, Floats, Tensor, Value, leaves
-from harness.core.value_digest import short_digest
+from harness.core.comparison.metrics import widen
+from harness.core.comparison.output_kind import OutputKind, Quantized
+from harness.core.comparison.output_metrics import OutputMetrics
+from harness.core.comparison.policy_terms import PolicyTerm, policy_terms
+from harness.core.values.value import STRING, Floats, Tensor, Value, leaves
+from harness.core.values.value_digest import short_digest
 from harness.corpus.case import Case, load_case
 from harness.engine.cell_record import model_content
 from harness.engine.compare_sets import by_name, compare_sets, flat

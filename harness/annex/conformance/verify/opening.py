@@ -23,8 +23,8 @@ from harness.annex.conformance.submission import (
     WAIVERS,
 )
 from harness.annex.conformance.verify.finding import Finding, finding
-from harness.core.reading import read_regular
-from harness.core.zips import open_zip
+from harness.core.files.reading import read_regular
+from harness.core.files.zips import open_zip
 
 _MOST_BYTES = 64 << 20
 """Largest size of all files of a submission together; a record has some kilobytes, and a profile some

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from harness.annex.conformance.profiles.profile import ProfileCase
-from harness.core.facts import CPU_PROVIDER, Placement
+from harness.core.records.facts import CPU_PROVIDER, Placement
 
 _ROUNDING = 1e-6
 

@@ -18,9 +18,9 @@ from harness.annex.conformance.submitted_environment import harmless_texts
 from harness.annex.conformance.verify.finding import Finding, finding
 from harness.annex.conformance.verify.strict_json import strict_convert
 from harness.catalog.catalog import find_provider
-from harness.core.facts import CPU_PROVIDER
-from harness.core.record import SCHEMA, Record
-from harness.core.run_info import RunInfo
+from harness.core.records.facts import CPU_PROVIDER
+from harness.core.records.record import SCHEMA, Record
+from harness.core.records.run_info import RunInfo
 from harness.plan.matrix import Matrix
 from harness.plan.target import LIBRARY_SUFFIXES, Runtime, Target
 from harness.report.record_claims import is_plan_of

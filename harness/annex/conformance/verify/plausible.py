@@ -12,9 +12,9 @@ from harness.annex.conformance.profiles.profile import Profile
 from harness.annex.conformance.submission import STATEMENT, SUBMITTED_RECORDS, Statement
 from harness.annex.conformance.verify.finding import Finding, finding
 from harness.annex.conformance.verify.placement_check import has_too_many
-from harness.core.judgement import is_rounded
-from harness.core.record import Record
-from harness.core.visible_text import visible
+from harness.core.records.record import Record
+from harness.core.text.visible_text import visible
+from harness.core.verdicts.judgement import is_rounded
 
 PHASES = frozenset({"create", "first_run", "teardown"})
 

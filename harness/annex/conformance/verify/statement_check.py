@@ -20,9 +20,9 @@ from harness.annex.conformance.submission import (
 from harness.annex.conformance.submitted_environment import submitted_environment_of, version_of
 from harness.annex.conformance.verify.finding import Finding, finding
 from harness.annex.conformance.waivers import covers
-from harness.core.record import Record
-from harness.core.run_info import RunInfo
-from harness.core.toml_text import toml_table
+from harness.core.files.toml_text import toml_table
+from harness.core.records.record import Record
+from harness.core.records.run_info import RunInfo
 
 MOST_WAIVERS = 1000
 """Waivers of a submission; each is compared with all cases."""

@@ -7,7 +7,7 @@ from typing import Any, NoReturn, TypeVar
 import msgspec
 
 from harness.annex.conformance.verify.finding import Finding, finding
-from harness.core.later_words import what_is_wrong
+from harness.core.text.later_words import what_is_wrong
 
 _MOST_LINE = 8 << 20
 _DIGITS = 400

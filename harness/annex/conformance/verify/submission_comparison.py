@@ -17,7 +17,7 @@ from harness.annex.conformance.submission import STATEMENT, SUBMITTED_RECORDS, P
 from harness.annex.conformance.submit import UNNAMED
 from harness.annex.conformance.verify.finding import Finding, finding
 from harness.annex.conformance.verify.plausible import FEWEST_ALIKE, times_of
-from harness.core.record import Record
+from harness.core.records.record import Record
 
 Times = npt.NDArray[np.uint64]
 """Digests of the measured times of cases, ``(N,)``, each once, sorted."""

@@ -6,10 +6,10 @@ from harness.annex.conformance.level import case_label
 from harness.annex.conformance.profiles.profile import ProfileCase, ProfileRules
 from harness.annex.conformance.profiles.profile_suite import policy_of_case
 from harness.annex.conformance.verify.finding import Finding, finding
-from harness.core.decide import verdict_of
-from harness.core.judgement import is_rounded
-from harness.core.output_metrics import Noise, OutputMetrics
-from harness.core.record import Record
+from harness.core.comparison.output_metrics import Noise, OutputMetrics
+from harness.core.records.record import Record
+from harness.core.verdicts.decide import verdict_of
+from harness.core.verdicts.judgement import is_rounded
 
 _GOLDEN = "profile"
 """The source of the golden in records of a profile."""

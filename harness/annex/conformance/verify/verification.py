@@ -50,8 +50,8 @@ from harness.annex.conformance.verify.submission_comparison import (
     measured_times,
 )
 from harness.annex.conformance.verify.verdict_check import verdict_findings
-from harness.core.record import Record
-from harness.core.run_info import RunInfo
+from harness.core.records.record import Record
+from harness.core.records.run_info import RunInfo
 from harness.plan.matrix import Matrix
 
 _MOST_RECORDS = 20_000

@@ -8,7 +8,7 @@ import msgspec
 
 from harness.annex.conformance.verify.finding import FINDING_KINDS
 from harness.annex.conformance.verify.verification import Verification
-from harness.core.visible_text import visible
+from harness.core.text.visible_text import visible
 
 MOST_SHOWN = 50
 

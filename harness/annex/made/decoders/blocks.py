@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from harness.annex.made.decoders.form import WEIGHT_BLOCK
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 
 class Blocks(NamedTuple):

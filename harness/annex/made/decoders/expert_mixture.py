@@ -7,7 +7,7 @@ import numpy as np
 from harness.annex.made.decoders.blocks import in_blocks
 from harness.annex.made.decoders.form import WEIGHT_BLOCK, DecoderForm
 from harness.annex.made.zoo.graph_builder import CONTRIB_DOMAIN, GraphBuilder
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _CHOSEN = 2
 """Experts for each token."""

@@ -7,7 +7,7 @@ import numpy as np
 from harness.annex.made.decoders.form import KEY_SPREAD, LAYERS, VOCABULARY, DecoderForm
 from harness.annex.made.zoo.graph_builder import GraphBuilder, MakeInput, SymbolicDim
 from harness.annex.made.zoo.inputs import positions_after, token_ids
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _BATCH = SymbolicDim("batch_size", 2)
 _SEQUENCE = SymbolicDim("sequence_length", 1)

@@ -6,7 +6,7 @@ from onnx import TensorProto, helper
 from harness.annex.made.decoders.form import DecoderForm
 from harness.annex.made.zoo.graph_builder import GraphBuilder
 from harness.annex.made.zoo.layers import length
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 
 def rotary_tables(g: GraphBuilder, form: DecoderForm) -> tuple[str, str]:

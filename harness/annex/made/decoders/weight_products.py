@@ -8,7 +8,7 @@ import numpy as np
 from harness.annex.made.decoders.blocks import in_blocks, shifted
 from harness.annex.made.decoders.form import VOCABULARY, WEIGHT_BLOCK, DecoderForm
 from harness.annex.made.zoo.graph_builder import CONTRIB_DOMAIN, GraphBuilder
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 EPSILON = 1e-5
 """Epsilon of normalizations."""

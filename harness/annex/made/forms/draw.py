@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _T = TypeVar("_T")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from harness.annex.made.forms.input_values import APART, GENERAL, POSITIVE_VALUES, ValueKind, values
 from harness.annex.made.forms.setting import Form, Operand, Setting, broadcast
-from harness.core.value import STRING
+from harness.core.values.value import STRING
 from harness.corpus.element_types import NUMBERS, is_floating
 
 _DOMAINS: dict[str, ValueKind] = {

@@ -13,7 +13,7 @@ from harness.annex.made.forms.draw import ChoiceStream
 from harness.annex.made.forms.input_values import values
 from harness.annex.made.forms.operator_schemas import OperatorSchema
 from harness.annex.made.forms.setting import Form, Operand
-from harness.core.value import Array, tensor
+from harness.core.values.value import Array, tensor
 from harness.corpus.protos import tensor_proto, value_info
 
 _IR_VERSION, _PLAIN_OPSET = 8, 21

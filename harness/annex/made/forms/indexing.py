@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.annex.made.forms.input_values import DISTINCT, ValueKind
 from harness.annex.made.forms.setting import FROM_END, Form, Operand, Setting
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 
 def _indices(setting: Setting, shape: Sequence[int], size: int) -> Array:

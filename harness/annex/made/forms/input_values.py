@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from harness.annex.made.forms.draw import ChoiceStream
-from harness.core.value import DTYPES, STRING, Array
+from harness.core.values.value import DTYPES, STRING, Array
 from harness.corpus.element_types import is_floating, limits_of
 
 _STEPS = 64

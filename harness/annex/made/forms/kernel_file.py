@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from harness.annex.made.forms.operator_schemas import OperatorSchema, Types
-from harness.core.value import DTYPES, STRING
+from harness.core.values.value import DTYPES, STRING
 
 _CONTRIB = "com.microsoft"
 _LAST_OPSET = {"": 26, "ai.onnx.ml": 5, _CONTRIB: 1}

@@ -9,7 +9,7 @@ import numpy as np
 from harness.annex.made.forms.draw import ChoiceStream
 from harness.annex.made.forms.input_values import GENERAL, ValueKind, values
 from harness.annex.made.forms.operator_schemas import OperatorSchema
-from harness.core.value import DTYPES, Array
+from harness.core.values.value import DTYPES, Array
 
 FROM_END = 11
 """Version of most operators from which on axes and indices may count from the end."""

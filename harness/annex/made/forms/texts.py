@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from harness.annex.made.forms.setting import Form, Operand, Setting, broadcast
-from harness.core.value import STRING
+from harness.core.values.value import STRING
 
 _PLAIN = ("", "a", "B", "abc", "Abc", "x y", "1.5", "a,b", "  b ", "0", "The", "the end", "a,,b,")
 """Texts in ASCII: only these have upper and lower case in every locale."""

@@ -16,7 +16,7 @@ from harness.annex.made.variants.draft import (
     result_of,
 )
 from harness.annex.made.variants.transformation import MOVABLE, Transformation
-from harness.core.value import Array
+from harness.core.values.value import Array
 from harness.corpus.element_types import NUMBERS
 from harness.corpus.nodes import domain_of, operator_set
 

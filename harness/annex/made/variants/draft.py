@@ -12,7 +12,7 @@ import onnx.numpy_helper
 import onnx.shape_inference
 
 from harness.annex.made.forms.draw import ChoiceStream
-from harness.core.value import Array
+from harness.core.values.value import Array
 from harness.corpus.element_types import ELEMENT_TYPES
 from harness.corpus.nodes import all_nodes, bodies, domain_of, opsets_of, taken_from_outside
 from harness.corpus.noise.operator_rounding import CONTROL_INPUTS

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.annex.made.zoo.graph_builder import ML_DOMAIN, Architecture, GraphBuilder, SymbolicDim
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _ROWS = SymbolicDim("batch", 16)
 """Number of rows: enough for missing values, and for most branches of a tree."""

@@ -5,7 +5,7 @@ import numpy as np
 from harness.annex.made.zoo.graph_builder import BATCH_DIM, FLOAT, Architecture, GraphBuilder
 from harness.annex.made.zoo.inputs import images
 from harness.annex.made.zoo.layers import batch_norm, conv
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _CLASSES = 4
 _STRIDE = 8

@@ -14,7 +14,7 @@ from harness.annex.made.zoo.layers import (
     silu,
     split_heads,
 )
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _LATENTS = 4
 _GROUPS = 8

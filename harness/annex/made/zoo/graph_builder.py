@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import DTypeLike
 
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 if TYPE_CHECKING:
     import onnx

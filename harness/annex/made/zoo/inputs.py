@@ -6,7 +6,7 @@ It uses only arithmetic that is rounded equally everywhere, so that all machines
 import numpy as np
 
 from harness.annex.made.zoo.graph_builder import MakeInput
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _Shape = tuple[int, ...]
 

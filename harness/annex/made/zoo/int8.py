@@ -4,7 +4,7 @@ import numpy as np
 
 from harness.annex.made.zoo.graph_builder import BATCH_DIM, Architecture, GraphBuilder
 from harness.annex.made.zoo.inputs import images
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _POSITIVE = (6 / 255, 0)
 """Scale and zero point after a rectifier: from 0 to 6."""

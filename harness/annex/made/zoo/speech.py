@@ -14,7 +14,7 @@ from harness.annex.made.zoo.graph_builder import (
 )
 from harness.annex.made.zoo.inputs import activations, log_mel
 from harness.annex.made.zoo.layers import length, linear
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _FRAMES = SymbolicDim("frames", 24)
 

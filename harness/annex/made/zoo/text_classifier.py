@@ -7,7 +7,7 @@ import numpy as np
 
 from harness.annex.made.zoo.graph_builder import BATCH_DIM, ML_DOMAIN, Architecture, GraphBuilder, SymbolicDim
 from harness.annex.made.zoo.layers import reduce
-from harness.core.value import Array
+from harness.core.values.value import Array
 
 _WORDS = SymbolicDim("words", 12)
 

@@ -10,7 +10,7 @@ from harness.annex.triage.net_node import node_of, replaced_names
 from harness.annex.triage.net_tensors import NUMBERS_SEED, shape_of
 from harness.annex.triage.outline import inferred
 from harness.annex.triage.search import NetCandidate, Search, minimise
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.generated_inputs import generate
 from harness.corpus.nodes import bodies, replace_nodes, taken_from_outside
 from harness.corpus.port import Port, value_type

@@ -12,7 +12,7 @@ from harness.annex.triage.net_node import new_weight
 from harness.annex.triage.net_tensors import NetTensors
 from harness.annex.triage.search import NetCandidate, Search, descend
 from harness.annex.triage.transform.outputs import restricted
-from harness.core.value import Tensor, Value
+from harness.core.values.value import Tensor, Value
 
 SCAN_WITHOUT_BATCH = 9
 """Opset from which on Scan has no batch axis of its own."""

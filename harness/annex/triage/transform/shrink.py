@@ -8,7 +8,7 @@ from harness.annex.triage.net import Net
 from harness.annex.triage.net_resize import Attribute, Axis, Element, Spot, declared, resize_net
 from harness.annex.triage.search import NetCandidate, Search, descend
 from harness.annex.triage.transform.values import STRUCTURE
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 
 MOST_TOGETHER = 8
 """Number of axes of one size up to which each pair of them is also tried."""

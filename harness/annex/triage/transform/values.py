@@ -18,7 +18,7 @@ from harness.annex.triage.plain_values import (
     speciality,
 )
 from harness.annex.triage.search import NetCandidate, Search, minimise
-from harness.core.value import Tensor, Value
+from harness.core.values.value import Tensor, Value
 
 STRUCTURE = 16
 """Number of elements up to which integers count as axes, a shape or similar: they define the computation,

@@ -10,7 +10,7 @@ from harness.annex.conformance.freeze import CaseCandidate, FrozenCases, freeze
 from harness.annex.conformance.profiles.profile import Profile, ProfileRules
 from harness.annex.conformance.profiles.profile_archive import write_archive
 from harness.annex.conformance.profiles.profile_suite import checked_files, profile_suite
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
 
 RULES = ProfileRules(

@@ -11,10 +11,10 @@ import onnx.parser
 import pytest
 
 from harness.annex.conformance.case_admission import NotAdmittedError, check_case_golden, golden_of_candidate
-from harness.core.policy import Policy
-from harness.core.spread import Spread
-from harness.core.tolerance import Tolerance
-from harness.core.value import Tensor
+from harness.core.comparison.policy import Policy
+from harness.core.comparison.tolerance import Tolerance
+from harness.core.noise.spread import Spread
+from harness.core.values.value import Tensor
 from harness.corpus.case import Case, load_case
 from harness.corpus.port import ValueType
 from harness.corpus.protos import encode

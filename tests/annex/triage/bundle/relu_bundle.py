@@ -9,9 +9,17 @@ import onnx
 import onnx.parser
 
 from harness.annex.triage.bundle import BundleContents, ModelSource
-from harness.core.fault import Condition, Fault, GraphNode, GraphTensor, ReducedModel, Repetition, Signature
-from harness.core.value import tensor
-from harness.core.verdict import Verdict
+from harness.core.records.fault import (
+    Condition,
+    Fault,
+    GraphNode,
+    GraphTensor,
+    ReducedModel,
+    Repetition,
+    Signature,
+)
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import tensor
 from harness.plan.target import Target
 
 TEXT = """<ir_version: 8, opset_import: ["" : 17]>

@@ -21,7 +21,7 @@ from harness.annex.triage.bundle_replay import staged
 from harness.annex.triage.manifest import BundledPlugin, BundledTarget
 from harness.annex.triage.replay_target import bundled_target
 from harness.cli import main
-from harness.core.errors import UsageError
+from harness.core.text.errors import UsageError
 from harness.plan.target import Target
 from tests.annex.triage.bundle.relu_bundle import CPU, contents
 
@@ -363,5 +363,5 @@ def test_a_model_of_a_version_that_does_not_exist_is_no_verdict(
 
 
 def test_a_zip_of_a_million_entries_is_not_listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.core.zips.MOST_DIRECTORY", 1000)
+    monkeypatch.setattr("harness.core.files.zips.MOST_DIRECTORY", 1000)
     refused(zipped(folder, *((f"{number:0100}", b"") for number in range(10))), "list of entries is larger")

@@ -15,10 +15,10 @@ from harness.annex.triage.bundle import BundleContents, ModelSource, PrecedingMo
 from harness.annex.triage.bundle_files import read_bundle
 from harness.annex.triage.bundle_replay import staged
 from harness.annex.triage.manifest import manifest_schema
-from harness.core.errors import UsageError
-from harness.core.fault import Frame, NativeCrash
-from harness.core.value import Map, Sequence, Tensor, tensor
-from harness.core.verdict import Verdict
+from harness.core.records.fault import Frame, NativeCrash
+from harness.core.records.verdict import Verdict
+from harness.core.text.errors import UsageError
+from harness.core.values.value import Map, Sequence, Tensor, tensor
 from harness.corpus.data_sets import DataSet
 from harness.plan.target import Target
 from tests.annex.triage.bundle.relu_bundle import CPU, contents, model_bytes

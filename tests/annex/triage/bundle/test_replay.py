@@ -12,8 +12,8 @@ from harness.annex.triage.bundle import ModelSource, PrecedingModel, write_bundl
 from harness.annex.triage.bundle_files import read_bundle
 from harness.annex.triage.bundle_replay import fault_state, same_message, staged
 from harness.cli.main import main
-from harness.core.value import tensor
-from harness.core.verdict import Verdict
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import tensor
 from harness.engine.events import Finished
 from harness.plan.target import Target
 from tests.annex.triage.bundle.relu_bundle import CPU, contents

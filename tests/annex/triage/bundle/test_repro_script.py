@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from harness.annex.triage.bundle import ModelSource, PrecedingModel, write_bundle
-from harness.core.fault import Repetition, Usage
-from harness.core.scenario import SCENARIOS
-from harness.core.value import Tensor, tensor
-from harness.core.verdict import Verdict
+from harness.core.records.fault import Repetition, Usage
+from harness.core.records.scenario import SCENARIOS
+from harness.core.records.verdict import Verdict
+from harness.core.values.value import Tensor, tensor
 from harness.corpus.data_sets import DataSet
 from harness.plan.target import Target
 from tests.annex.triage.bundle.relu_bundle import CPU, contents, model_bytes

@@ -11,7 +11,7 @@ from harness.annex.triage.net import Net, load
 from harness.annex.triage.reduce import NetTransformation, ReductionSteps, reduction
 from harness.annex.triage.reduction_settings import ReductionSettings
 from harness.annex.triage.subject import Subject
-from harness.core.value import Array, Tensor, Value, tensor
+from harness.core.values.value import Array, Tensor, Value, tensor
 from tests.kit import run_on_cpu
 
 onnxruntime: Any = pytest.importorskip("onnxruntime")

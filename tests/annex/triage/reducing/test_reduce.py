@@ -15,7 +15,7 @@ from harness.annex.triage.net_size import is_smaller
 from harness.annex.triage.reduce import reduce, reduction
 from harness.annex.triage.reduction_settings import ReductionProgress, ReductionSettings
 from harness.annex.triage.subject import Subject
-from harness.core.value import Array, Tensor
+from harness.core.values.value import Array, Tensor
 from tests.annex.triage.reducing.reductions import first_output, reduced
 
 Judge = Callable[[onnx.ModelProto, dict[str, Array]], bool]

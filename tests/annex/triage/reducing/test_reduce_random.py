@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from harness.annex.triage.net import load
 from harness.annex.triage.net_size import is_smaller
 from harness.annex.triage.subject import Subject
-from harness.core.value import Tensor
+from harness.core.values.value import Tensor
 from tests.annex.triage.reducing.reductions import reduced
 
 UNARY = ("Abs", "Sin", "Neg", "Identity", "Transpose", "Tanh")

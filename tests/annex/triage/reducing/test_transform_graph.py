@@ -16,7 +16,7 @@ from harness.annex.triage.transform.constants import constants
 from harness.annex.triage.transform.fewer_nodes import fewer_nodes, frozen_branches
 from harness.annex.triage.transform.outputs import fewer_outputs
 from harness.annex.triage.transform.unused import unused_parts
-from harness.core.value import Array, Tensor
+from harness.core.values.value import Array, Tensor
 from tests.annex.triage.reducing.reductions import apply, subject
 from tests.kit import run_on_cpu
 

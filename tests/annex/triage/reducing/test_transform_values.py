@@ -30,7 +30,7 @@ from harness.annex.triage.transform.values import (
     single_weights,
     weights_of,
 )
-from harness.core.value import DTYPES, Array, Tensor, tensor
+from harness.core.values.value import DTYPES, Array, Tensor, tensor
 from tests.annex.triage.reducing.reductions import apply, first_output, subject
 
 CONV = """

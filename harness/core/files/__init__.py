@@ -1,0 +1,1 @@
+"""Files, which a stranger may have made: how they are opened, checked and written."""

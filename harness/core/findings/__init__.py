@@ -1,0 +1,1 @@
+"""What records show beyond their verdicts: leaks, causes, shares of compute, what to ship."""

@@ -1,0 +1,1 @@
+"""The rounding noise of a model, and errors as multiples of it."""

@@ -1,0 +1,1 @@
+"""What is published: cells, facts, verdicts, records, runs, faults and traces."""

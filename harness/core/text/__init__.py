@@ -1,0 +1,1 @@
+"""Texts: errors of use, patterns, versions, and words made harmless."""

@@ -1,0 +1,1 @@
+"""Times of runs, and what can be concluded from them."""

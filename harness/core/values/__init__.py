@@ -1,0 +1,1 @@
+"""ONNX values in memory and on the wire, and their digests."""
