@@ -25,7 +25,7 @@ from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 
 LIMIT_S = 5.0
 RECORDS = 10_000  # for which the limit holds, and for fewer

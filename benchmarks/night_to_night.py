@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from processes import verdict
 
 from harness.core.timing.latency import Latency, latency_of
-from harness.report.latency_change import latency_changes
+from harness.report.changes.latency_change import latency_changes
 
 CELLS = 200
 RUNS = 30

@@ -39,7 +39,7 @@ from harness.cli.matrix_text import toml
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
 from harness.corpus.suites import open_suite
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 from harness.runtimes.native_agent import build_agent
 
 MOST_PERCENT = 0.1

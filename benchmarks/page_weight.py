@@ -14,7 +14,7 @@ from pathlib import Path
 from processes import heading, row, verdict
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from harness.report.paging import FILE_BYTES
+from harness.report.cells.paging import FILE_BYTES
 from harness.report.report_files import write_report
 from tests.heavy import heavy_runs, weights
 

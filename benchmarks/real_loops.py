@@ -17,7 +17,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.converted_models import precision_case
 from harness.corpus.suites import open_model
 from harness.engine.references import Stores
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 
 ENDED = (Verdict.CRASH, Verdict.HANG, Verdict.TIMEOUT, Verdict.OUT_OF_MEMORY)
 

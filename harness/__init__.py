@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from harness.engine.prepare import RunnablePlan, make_plan
     from harness.judge.judge_run import JudgedRun, judge_run
     from harness.plan.matrix import Matrix, read_matrix
-    from harness.report.read import RunData, read_run
+    from harness.report.changes.run_comparison import Comparison, compare_runs
+    from harness.report.formats.rows import as_row
     from harness.report.report_files import write_report
-    from harness.report.rows import as_row
-    from harness.report.run_comparison import Comparison, compare_runs
+    from harness.report.runs.read import RunData, read_run
     from harness.run.live_run import LiveRun, run_plan
 
 __version__ = "0.1.0"
@@ -50,10 +50,10 @@ _HOMES = {
     "engine.prepare": ("RunnablePlan", "make_plan"),
     "judge.judge_run": ("JudgedRun", "judge_run"),
     "plan.matrix": ("Matrix", "read_matrix"),
-    "report.run_comparison": ("Comparison", "compare_runs"),
+    "report.changes.run_comparison": ("Comparison", "compare_runs"),
     "report.report_files": ("write_report",),
-    "report.read": ("RunData", "read_run"),
-    "report.rows": ("as_row",),
+    "report.runs.read": ("RunData", "read_run"),
+    "report.formats.rows": ("as_row",),
     "run.live_run": ("LiveRun", "run_plan"),
 }
 """Module -> its public names, as the imports above tell type checkers."""

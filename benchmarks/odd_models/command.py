@@ -13,7 +13,7 @@ import onnx
 from benchmarks.odd_models.making import models
 from benchmarks.processes import verdict
 from harness.core.records.verdict import Family
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 
 MATRIX = """schema = 1
 [models]

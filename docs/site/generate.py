@@ -24,7 +24,7 @@ from harness.core.records.trace import trace_schema
 from harness.operators.reference import reference as operators
 from harness.plan.baseline_file import baseline_schema
 from harness.plan.file_format import matrix_schema
-from harness.report.schemas import diff_schema, report_schema, speed_schema
+from harness.report.formats.schemas import diff_schema, report_schema, speed_schema
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 _FIRST_VIEW = "### `records`\n"

@@ -8,8 +8,8 @@ from harness.core.files.writing import write_aside, writing
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, UsageError, valid_names
 from harness.core.text.globs import glob_matcher
 from harness.plan.baseline_file import baseline_text, load_baselines
-from harness.report.baseline_of import baselines_of, file_name, known_lines
-from harness.report.run_comparison import read_side
+from harness.report.changes.run_comparison import read_side
+from harness.report.runs.baseline_of import baselines_of, file_name, known_lines
 
 DEFAULT_FOLDER = Path("baselines")
 

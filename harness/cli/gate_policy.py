@@ -15,8 +15,8 @@ from harness.core.text.globs import glob_matcher
 from harness.plan.matrix import read_toml
 from harness.plan.selector import Selector, SelectorIndex, SelectorTable, one_or_more, selector_from
 from harness.plan.tolerance_policy import cell_of
-from harness.report.gate import GateLimits, TargetLimits
-from harness.report.run_diff import CellChange
+from harness.report.changes.gate import GateLimits, TargetLimits
+from harness.report.changes.run_diff import CellChange
 
 
 class FlakyTable(SelectorTable, kw_only=True):

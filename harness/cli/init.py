@@ -11,7 +11,7 @@ from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.core.text.errors import EXIT_OK, UsageError
 from harness.corpus.model_folder import find_models, model_folders
 from harness.plan.target import from_here
-from harness.report.figures import plural
+from harness.report.words.figures import plural
 from harness.studies.usable_providers import DoctorRow, examine
 
 

@@ -7,14 +7,14 @@ from harness.cli.output import print_result, wrapped
 from harness.core.records.facts import CPU_PROVIDER
 from harness.core.records.record import Record
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, UsageError, valid_names
-from harness.report.operator_list import (
+from harness.report.changes.run_comparison import read_side
+from harness.report.pages.operator_list import (
     EntryOutcome,
     EntryResult,
     ListComparison,
     compare_list,
     read_operator_list,
 )
-from harness.report.run_comparison import read_side
 
 _SHOWN = 30
 """Operators without an entry that are printed; JSON has all."""

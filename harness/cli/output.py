@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from harness.core.text.visible_text import WIDTH, visible
-from harness.report.inert import inert_json
+from harness.report.words.inert import inert_json
 
 DAY_S = 86400.0
 MIB = 1 << 20

@@ -11,12 +11,12 @@ import msgspec
 from harness.cli.gate_policy import GatePolicy, flake_reasons, limits_apart, load_gate_policy
 from harness.cli.output import notify, print_lines, print_result
 from harness.core.text.errors import EXIT_OK, EXIT_UNEXPECTED, UsageError
-from harness.report.diff_text import diff_github, diff_lines, diff_markdown, gate_github, gate_lines
-from harness.report.gate import has_answers, judge_changes
-from harness.report.history_file import History
-from harness.report.run_comparison import Comparison, compare_runs
-from harness.report.side_by_side import is_over_time
-from harness.report.trace_diff import compare_traces, trace_diff_lines, trace_file
+from harness.report.changes.diff_text import diff_github, diff_lines, diff_markdown, gate_github, gate_lines
+from harness.report.changes.gate import has_answers, judge_changes
+from harness.report.changes.run_comparison import Comparison, compare_runs
+from harness.report.changes.trace_diff import compare_traces, trace_diff_lines, trace_file
+from harness.report.history.history_file import History
+from harness.report.runs.side_by_side import is_over_time
 from harness.run.annexes import find_report_over_time
 
 _DIFF_FORMATS = {"text": diff_lines, "markdown": diff_markdown, "github": diff_github}

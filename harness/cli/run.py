@@ -16,7 +16,7 @@ from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessE
 from harness.core.verdicts.own_error import own_error
 from harness.engine.events import Event, Noted, PlaceChanged, TargetReady, Warned
 from harness.plan.matrix import Matrix
-from harness.report.read import RunData, read_run
+from harness.report.runs.read import RunData, read_run
 from harness.run.annexes import find_triage_folder
 from harness.run.interruption import Interruption
 from harness.run.live_run import run_plan

@@ -81,7 +81,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _durations_ms(run: Path) -> dict[str, float]:
-    from harness.report.read import read_run  # all that judges a record; few commands need it
+    from harness.report.runs.read import read_run  # all that judges a record; few commands need it
 
     return {record.cell: record.took_ms for record in read_run(run).records}
 

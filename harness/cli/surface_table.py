@@ -4,8 +4,8 @@ from pathlib import Path
 
 from harness.cli.output import print_lines, wrapped
 from harness.core.records.scenario import SCENARIOS
-from harness.report.read import read_run
-from harness.report.surfaces import SurfaceAnswer, surface_rows
+from harness.report.pages.surfaces import SurfaceAnswer, surface_rows
+from harness.report.runs.read import read_run
 
 _WORD = max(map(len, SurfaceAnswer))
 _NAME = max(map(len, SCENARIOS))

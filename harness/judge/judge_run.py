@@ -22,7 +22,7 @@ from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_entry import ToleranceEntry
 from harness.plan.tolerance_policy import cell_of, load_policy, policy_rule
-from harness.report.read import RunData, read_run
+from harness.report.runs.read import RunData, read_run
 from harness.run.own_runs import own_info, write_info
 from harness.run.run_folder import PLAN, RECORDS
 

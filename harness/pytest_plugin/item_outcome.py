@@ -12,7 +12,7 @@ from harness.core.records.verdict import Family
 from harness.core.text.visible_text import visible
 from harness.plan.baselines import FIRST_RUN
 from harness.plan.plan import Plan
-from harness.report.report_cell import command_of
+from harness.report.cells.report_cell import command_of
 
 EDGE = 1024
 """Characters shown of the beginning, and of the end, of a process's output."""

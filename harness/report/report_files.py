@@ -8,31 +8,31 @@ import msgspec
 from harness.core.collector import without_collector
 from harness.core.files.writing import aside, write_aside
 from harness.core.text.errors import Problem, UsageError, valid_names
-from harness.report.badge import badge_svg, badges
-from harness.report.cell_columns import CellRow
-from harness.report.comma_separated import axis_names, write_table
-from harness.report.ctrf import to_ctrf
-from harness.report.diff import compare_merged
-from harness.report.fault_bundle import bundles_for
-from harness.report.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
-from harness.report.inert import inert_json
-from harness.report.json_report import to_json
-from harness.report.junit import to_junit
-from harness.report.markdown import to_markdown
-from harness.report.merge import merge
-from harness.report.nights import nights_of
-from harness.report.open_metrics import to_open_metrics
-from harness.report.operator_pages import documented_operators
-from harness.report.read import RunData, captured_output, read_run, run_folders
-from harness.report.results_beside import read_results_beside
-from harness.report.rows import TargetRow, cell_rows, target_rows
-from harness.report.run_comparison import read_side
-from harness.report.sarif import to_sarif
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.run_comparison import read_side
+from harness.report.formats.badge import badge_svg, badges
+from harness.report.formats.cell_columns import CellRow
+from harness.report.formats.comma_separated import axis_names, write_table
+from harness.report.formats.ctrf import to_ctrf
+from harness.report.formats.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
+from harness.report.formats.json_report import to_json
+from harness.report.formats.junit import to_junit
+from harness.report.formats.markdown import to_markdown
+from harness.report.formats.open_metrics import to_open_metrics
+from harness.report.formats.rows import TargetRow, cell_rows, target_rows
+from harness.report.formats.sarif import to_sarif
+from harness.report.formats.wpt_writer import to_wpt
+from harness.report.history.nights import nights_of
+from harness.report.history.trend import TrendDatabase, failing_cells
+from harness.report.pages.operator_pages import documented_operators
+from harness.report.runs.fault_bundle import bundles_for
+from harness.report.runs.merge import merge
+from harness.report.runs.read import RunData, captured_output, read_run, run_folders
+from harness.report.runs.results_beside import read_results_beside
 from harness.report.site import write_site
-from harness.report.target_file_names import target_file_names
-from harness.report.trend import TrendDatabase, failing_cells
 from harness.report.view import Report, build_report
-from harness.report.wpt_writer import to_wpt
+from harness.report.words.inert import inert_json
+from harness.report.words.target_file_names import target_file_names
 
 
 class ReportContent(msgspec.Struct, frozen=True, kw_only=True):

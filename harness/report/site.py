@@ -7,26 +7,26 @@ from pathlib import Path
 import msgspec
 
 from harness.doors import REPORT_PAGES, behind, load_registered
-from harness.report.any_two import compared_columns
-from harness.report.changes import changes_view
-from harness.report.depth_page import depth_view
-from harness.report.details import detail_pages
-from harness.report.failures import failures_view
-from harness.report.fault_bundle import copy_bundles
-from harness.report.faults_page import fault_pages
-from harness.report.generation import generation_pages
-from harness.report.model_grid import model_pages
-from harness.report.nights_page import nights_view
-from harness.report.operator_pages import column_views, operators_view
-from harness.report.overview import overview_view
-from harness.report.package_page import package_view
-from harness.report.page import PAGE_GENERATOR, Pages, write_pages
-from harness.report.performance import performance_view
-from harness.report.precision_page import precision_view
-from harness.report.report_cell import page_file
-from harness.report.surfaces_page import surfaces_view
-from harness.report.targets_page import targets_view
-from harness.report.time_page import time_view
+from harness.report.cells.report_cell import page_file
+from harness.report.pages.any_two import compared_columns
+from harness.report.pages.changes import changes_view
+from harness.report.pages.depth_page import depth_view
+from harness.report.pages.details import detail_pages
+from harness.report.pages.failures import failures_view
+from harness.report.pages.faults_page import fault_pages
+from harness.report.pages.generation import generation_pages
+from harness.report.pages.model_grid import model_pages
+from harness.report.pages.nights_page import nights_view
+from harness.report.pages.operator_pages import column_views, operators_view
+from harness.report.pages.overview import overview_view
+from harness.report.pages.package_page import package_view
+from harness.report.pages.page import PAGE_GENERATOR, Pages, write_pages
+from harness.report.pages.performance import performance_view
+from harness.report.pages.precision_page import precision_view
+from harness.report.pages.surfaces_page import surfaces_view
+from harness.report.pages.targets_page import targets_view
+from harness.report.pages.time_page import time_view
+from harness.report.runs.fault_bundle import copy_bundles
 from harness.report.view import Report
 
 

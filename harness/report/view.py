@@ -14,21 +14,21 @@ from harness.core.records.record import Record
 from harness.core.records.run_info import TargetExit
 from harness.core.records.verdict import Family, Verdict, says_nothing
 from harness.core.text.errors import one_line
-from harness.report.cell_groups import Groups, grouped
-from harness.report.column import Column, columns_in_order
-from harness.report.column_counts import ColumnSummary, summarise
-from harness.report.column_precision import ColumnPrecision, measure_column
-from harness.report.conversion import ColumnConversion, column_conversion
-from harness.report.fault_bundle import BundleOf, no_bundle
-from harness.report.fault_merge import KnownFaults, ReportFault
-from harness.report.merge import MergedRun, target_settings
-from harness.report.nights import Nights
-from harness.report.noise_errors import ColumnNoise, column_noise
-from harness.report.report_cell import UNKNOWN_MATRIX, ReportCell, sorted_cells
-from harness.report.results_beside import ResultsBeside
-from harness.report.run_diff import Diff
-from harness.report.target_identity import Identity, identities
-from harness.report.trend_points import Failing
+from harness.report.cells.cell_groups import Groups, grouped
+from harness.report.cells.column import Column, columns_in_order
+from harness.report.cells.column_counts import ColumnSummary, summarise
+from harness.report.cells.column_precision import ColumnPrecision, measure_column
+from harness.report.cells.conversion import ColumnConversion, column_conversion
+from harness.report.cells.noise_errors import ColumnNoise, column_noise
+from harness.report.cells.report_cell import UNKNOWN_MATRIX, ReportCell, sorted_cells
+from harness.report.changes.run_diff import Diff
+from harness.report.history.nights import Nights
+from harness.report.history.trend_points import Failing
+from harness.report.runs.fault_bundle import BundleOf, no_bundle
+from harness.report.runs.fault_merge import KnownFaults, ReportFault
+from harness.report.runs.merge import MergedRun, target_settings
+from harness.report.runs.results_beside import ResultsBeside
+from harness.report.runs.target_identity import Identity, identities
 
 _SHOWN_REASONS = 5
 

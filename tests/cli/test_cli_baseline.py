@@ -10,7 +10,7 @@ import pytest
 
 from harness.cli import main
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, EXIT_USAGE
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 from tests.kit import Capture
 
 Project = Callable[..., Path]

@@ -9,7 +9,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.core.text.errors import EXIT_UNEXPECTED
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 from tests.kit import FAKE_ENV, write_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="places here are POSIX commands")

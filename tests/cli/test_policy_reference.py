@@ -11,7 +11,7 @@ from msgspec import inspect
 from harness.cli.gate_policy import FlakyTable, load_gate_policy
 from harness.core.files.structure import expected
 from harness.plan.selector import SelectorTable
-from harness.report.gate import Enter, GateLimits
+from harness.report.changes.gate import Enter, GateLimits
 
 DOCS = Path(__file__).parents[2] / "docs"
 

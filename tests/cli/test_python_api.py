@@ -101,7 +101,7 @@ def test_the_front_ends_are_written_on_it() -> None:
     public = {f"harness.{module}.{name}" for module, names in homes.items() for name in names}
     of_command = {name for _, name in imported("cli")}
     calls = {name for name in public if name.rpartition(".")[2] in FUNCTIONS}
-    assert calls - of_command == {"harness.report.rows.as_row"}  # the formats have rows of whole runs
+    assert calls - of_command == {"harness.report.formats.rows.as_row"}  # the formats have rows of whole runs
     assert {"harness.engine.prepare.make_plan", "harness.plan.matrix.read_matrix"} <= {
         name for _, name in imported("pytest_plugin")
     }

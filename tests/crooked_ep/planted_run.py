@@ -13,7 +13,7 @@ from harness.core.findings.leak import cell_leaks
 from harness.core.records.record import Record
 from harness.core.records.run_info import RunInfo
 from harness.core.records.verdict import Family
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 from tests.crooked_ep.faults import COMPILED, LIFE, SCENARIOS, Planted, faults
 from tests.crooked_ep.models import small_models, write_model
 from tests.kit import read_records

@@ -16,8 +16,8 @@ from ruamel.yaml import YAML
 
 from harness.cli.parser import parser_for
 from harness.core.records.verdict import Family, Verdict
-from harness.report.history_file import History
-from harness.report.read import read_run
+from harness.report.history.history_file import History
+from harness.report.runs.read import read_run
 from tests.kit import bare_record, write_run
 
 MATRIX = """\

@@ -12,7 +12,7 @@ from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
 from harness.core.verdicts.own_error import own_error
 from harness.corpus.cache import ENVIRONMENT
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 from tests.kit import FAKE_ENV, write_model
 
 pytestmark = [

@@ -33,7 +33,7 @@ from harness.engine.outcome import (
 )
 from harness.golden.golden_answer import Golden
 from harness.plan.plan import Plan
-from harness.report.facts_in_words import evidence
+from harness.report.words.facts_in_words import evidence
 from tests.kit import bare_case, model_facts, plan_of
 
 RIGHT = [1.0, -2.0, 0.0]

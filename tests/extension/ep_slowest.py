@@ -11,7 +11,7 @@ def declare(options: Options) -> RunCommand:
     most = options.value("--most", "N", "cells to show; default: 10", int, 10)
 
     def run(given: GivenArguments) -> int:
-        from harness.report.read import read_run
+        from harness.report.runs.read import read_run
 
         records = sorted(read_run(given[folder]).records, key=lambda one: -one.took_ms)
         for record in records[: given[most]]:

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.odd_models.making import models
 from harness.cli.main import main
 from harness.core.records.verdict import Family
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 
 pytestmark = pytest.mark.real_ep
 COUNT = 250

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.report.any_two import compared_columns
+from harness.report.pages.any_two import compared_columns
 from harness.report.view import build_report
 from tests.kit import merged, record
 

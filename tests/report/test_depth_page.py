@@ -13,10 +13,10 @@ from harness.core.records.trace import (
     TraceError,
     encode_trace,
 )
-from harness.report.depth_chart import depth_chart
-from harness.report.depth_graph import depth_graph
-from harness.report.merge import merge
-from harness.report.read import read_run
+from harness.report.drawings.depth_chart import depth_chart
+from harness.report.drawings.depth_graph import depth_graph
+from harness.report.runs.merge import merge
+from harness.report.runs.read import read_run
 from harness.report.view import build_report
 from tests.kit import record, site, write_run
 

@@ -19,12 +19,12 @@ from harness.core.records.verdict import Family, Verdict
 from harness.core.verdicts.own_error import lost_record, own_error
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
-from harness.report.diff import compare_merged
-from harness.report.gate import GateLimits, judge_changes
-from harness.report.merge import merge
-from harness.report.read import read_run
-from harness.report.record_claims import Derived
-from harness.report.run_comparison import read_side
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.gate import GateLimits, judge_changes
+from harness.report.changes.run_comparison import read_side
+from harness.report.runs.merge import merge
+from harness.report.runs.read import read_run
+from harness.report.runs.record_claims import Derived
 from tests.kit import bare_record, read_rows, with_facts
 
 STORED = Path(__file__).parent / "stored" / "before_policies"

@@ -13,14 +13,14 @@ from harness.core.records.generation_figures import Generated, GenerationFigures
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
 from harness.core.timing.latency import Latency
-from harness.report.diff import compare_merged
-from harness.report.diff_text import diff_github, diff_lines, diff_markdown
-from harness.report.gate import GateLimits, judge_changes
-from harness.report.latencies import latency_words
-from harness.report.merge import merge
-from harness.report.read import RunData, read_run
-from harness.report.run_comparison import read_side
-from harness.report.run_diff import CellChangeKind, Diff
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.diff_text import diff_github, diff_lines, diff_markdown
+from harness.report.changes.gate import GateLimits, judge_changes
+from harness.report.changes.latencies import latency_words
+from harness.report.changes.run_comparison import read_side
+from harness.report.changes.run_diff import CellChangeKind, Diff
+from harness.report.runs.merge import merge
+from harness.report.runs.read import RunData, read_run
 from tests.kit import bare_record, latency, record, run_of, write_run
 
 

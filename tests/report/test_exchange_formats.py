@@ -9,11 +9,11 @@ import pytest
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.report.ctrf import to_ctrf
-from harness.report.open_metrics import to_open_metrics
+from harness.report.formats.ctrf import to_ctrf
+from harness.report.formats.open_metrics import to_open_metrics
+from harness.report.formats.rows import cell_rows, target_rows
+from harness.report.formats.sarif import to_sarif
 from harness.report.report_files import write_report
-from harness.report.rows import cell_rows, target_rows
-from harness.report.sarif import to_sarif
 from harness.report.view import build_report
 from tests.kit import merged, record, write_run
 

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.core.records.fault import GraphNode, GraphTensor, ReducedModel
-from harness.report.fault_graph import MAX_NODES, GraphDrawing, draw
-from harness.report.graph_layout import BETWEEN_BOXES, Layout, arrange
+from harness.report.drawings.fault_graph import MAX_NODES, GraphDrawing, draw
+from harness.report.drawings.graph_layout import BETWEEN_BOXES, Layout, arrange
 
 Edges = set[tuple[int, int]]
 

@@ -20,8 +20,8 @@ from harness.core.text.errors import UsageError
 from harness.engine.prestarted import target_tables
 from harness.plan.matrix import read_toml
 from harness.pytest_plugin.matrices import is_matrix
-from harness.report.read import read_run
-from harness.report.side_by_side import is_over_time
+from harness.report.runs.read import read_run
+from harness.report.runs.side_by_side import is_over_time
 from tests.kit import record, write_run
 
 posix = pytest.mark.skipif(os.name != "posix", reason="Windows has neither pipes nor devices in folders")
@@ -114,7 +114,7 @@ def test_a_line_without_an_end_is_not_read_whole(tmp_path: Path) -> None:
 def test_a_file_of_many_lines_without_records_is_not_read_to_its_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("harness.report.read._MOST_DAMAGED", 3)
+    monkeypatch.setattr("harness.report.runs.read._MOST_DAMAGED", 3)
     run = write_run(tmp_path / "run", [record("a")])
     with (run / "records.jsonl").open("ab") as file:
         file.write(b"x\n" * 100)
@@ -137,7 +137,7 @@ def test_a_plan_of_too_many_lines_is_none(monkeypatch: pytest.MonkeyPatch, tmp_p
     info = msgspec.json.decode((run / "run.json").read_bytes())
     (run / "run.json").write_bytes(msgspec.json.encode(info | {"plan": hashlib.sha256(plan).hexdigest()}))
     assert read_run(run).planned == ("a", "b")
-    monkeypatch.setattr("harness.report.read._MOST_PLANNED", 1)
+    monkeypatch.setattr("harness.report.runs.read._MOST_PLANNED", 1)
     with pytest.raises(UsageError, match="more than 1 lines"):
         read_run(run)
 

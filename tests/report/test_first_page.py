@@ -7,10 +7,10 @@ import msgspec
 
 from harness.core.records.record import ModelContent, Record
 from harness.core.records.verdict import Verdict
-from harness.report.diff import compare_merged
-from harness.report.main_causes import main_causes
-from harness.report.suggested_commands import suggested_commands
-from harness.report.target_sentence import target_sentences
+from harness.report.changes.diff import compare_merged
+from harness.report.pages.main_causes import main_causes
+from harness.report.pages.suggested_commands import suggested_commands
+from harness.report.pages.target_sentence import target_sentences
 from harness.report.view import Report, build_report
 from tests.kit import latency, make_matrix, merged, record, site
 

@@ -20,14 +20,14 @@ from markdown_it import MarkdownIt
 
 from harness.core.records.verdict import Family, Verdict
 from harness.core.text.errors import UsageError
-from harness.report.inert import code, inert_csv
-from harness.report.json_report import ReportFile
-from harness.report.merge import merge
-from harness.report.operator_pages import documented_operators
-from harness.report.read import captured_output, read_run
+from harness.report.formats.json_report import ReportFile
+from harness.report.formats.schemas import report_schema
+from harness.report.pages.operator_pages import documented_operators
 from harness.report.report_files import FORMATS, write_report
-from harness.report.schemas import report_schema
+from harness.report.runs.merge import merge
+from harness.report.runs.read import captured_output, read_run
 from harness.report.view import Report, build_report
+from harness.report.words.inert import code, inert_csv
 from tests.kit import matrix_of, record, with_facts, write_run
 
 EVIL = "</script><img src=x onerror=alert(1)>"

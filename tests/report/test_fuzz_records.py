@@ -15,8 +15,8 @@ from harness.core.records.record import SCHEMA, ProcessState, Record, decode_rec
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
 from harness.core.verdicts.decide import decide
-from harness.report.read import read_run
 from harness.report.report_files import write_report
+from harness.report.runs.read import read_run
 from tests.kit import latency, record, write_run
 from tests.mutations import each_replaced, mutated
 

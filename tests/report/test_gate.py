@@ -4,12 +4,12 @@ import pytest
 from harness.core.records.manner import Manner
 from harness.core.records.record import ProcessState, Record
 from harness.core.records.verdict import Verdict
-from harness.report.diff import compare_merged
-from harness.report.diff_text import gate_github, gate_lines
-from harness.report.gate import Enter, GateLimits, Judgement, TargetLimits, judge_changes
-from harness.report.inert import annotation, plain_line
-from harness.report.merge import merge
-from harness.report.run_diff import Diff
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.diff_text import gate_github, gate_lines
+from harness.report.changes.gate import Enter, GateLimits, Judgement, TargetLimits, judge_changes
+from harness.report.changes.run_diff import Diff
+from harness.report.runs.merge import merge
+from harness.report.words.inert import annotation, plain_line
 from tests.kit import record, run_of
 
 

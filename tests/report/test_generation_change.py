@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from harness.core.records.generation_figures import Generated, GenerationFigures
-from harness.report.failing_ways import generation_changes
+from harness.report.cells.failing_ways import generation_changes
 
 
 def made(**fields: Any) -> GenerationFigures:

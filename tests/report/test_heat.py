@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 from harness.core.records.verdict import Verdict
-from harness.report.heat import CROWDED, heat_of
+from harness.report.pages.heat import CROWDED, heat_of
 from harness.report.view import build_report
 from tests.kit import merged, record, site
 

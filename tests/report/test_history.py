@@ -9,11 +9,11 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
-from harness.report.chart import ChartEdge, chart
-from harness.report.history_file import HISTORY_SCHEMA, History
-from harness.report.history_page import write_history_page
-from harness.report.run_diff import CellChangeKind
-from harness.report.trend import cell_points, trends
+from harness.report.changes.run_diff import CellChangeKind
+from harness.report.drawings.chart import ChartEdge, chart
+from harness.report.history.history_file import HISTORY_SCHEMA, History
+from harness.report.history.trend import cell_points, trends
+from harness.report.pages.history_page import write_history_page
 from tests.kit import record, write_run
 
 Night = Callable[..., Path]

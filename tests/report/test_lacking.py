@@ -4,8 +4,8 @@ from harness.core.findings.lacking import lacks_of
 from harness.core.records.cell_end import CellEnd
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.report.diff import compare_merged
-from harness.report.diff_text import diff_lines, diff_markdown
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.diff_text import diff_lines, diff_markdown
 from harness.report.view import build_report
 from tests.kit import merged, record
 

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from harness.core.timing.latency import Latency
-from harness.report.latency_change import FEWEST_SAMPLES, FLOOR, latency_change, latency_changes, unlike
+from harness.report.changes.latency_change import (
+    FEWEST_SAMPLES,
+    FLOOR,
+    latency_change,
+    latency_changes,
+    unlike,
+)
 from tests import kit
 
 Times = NDArray[np.float64]

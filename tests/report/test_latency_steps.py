@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from harness.annex.store.command_history import show_history
-from harness.report.history_file import History
-from harness.report.history_page import write_history_page
-from harness.report.trend import trends
+from harness.report.history.history_file import History
+from harness.report.history.trend import trends
+from harness.report.pages.history_page import write_history_page
 from tests.kit import latency, record, write_run
 
 NIGHTS, SINCE = 20, 12

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.report.cell_columns import VALUES, CellRow, RecordRow, view_columns
+from harness.report.formats.cell_columns import VALUES, CellRow, RecordRow, view_columns
 from tests.changed_package import changed_package
 from tests.kit import record, write_run
 
@@ -21,7 +21,9 @@ FIELD = """\
         str, CellColumn("What nobody expects.", lambda r: "" if r.expected else r.verdict.value, view=True)
     ]
 """
-CHANGES = {"harness/report/cell_columns.py": {'    golden: Annotated[str, CellColumn("Source of': FIELD}}
+CHANGES = {
+    "harness/report/formats/cell_columns.py": {'    golden: Annotated[str, CellColumn("Source of': FIELD}
+}
 
 
 def test_a_field_is_enough(tmp_path: Path) -> None:

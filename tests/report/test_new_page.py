@@ -10,7 +10,7 @@ import pytest
 from jinja2 import meta
 
 from harness.core.records.verdict import Verdict
-from harness.report.page import Pages
+from harness.report.pages.page import Pages
 from harness.report.site import PAGES, SitePage
 from harness.report.view import Report
 from tests.changed_package import changed_package
@@ -45,7 +45,7 @@ TEMPLATE = """{% extends "site_page.html" %}
 
 CHANGES = {
     "harness/report/site.py": {
-        "from harness.report.details import": IMPORT,
+        "from harness.report.pages.details import": IMPORT,
         '    SitePage(title="Changes"': ENTRY,
     }
 }

@@ -8,8 +8,8 @@ import pytest
 
 from harness.cli import main
 from harness.core.records.verdict import Verdict
-from harness.report.history_file import History
-from harness.report.nights import NightCell, Nights, nights_of
+from harness.report.history.history_file import History
+from harness.report.history.nights import NightCell, Nights, nights_of
 from harness.report.report_files import write_report
 from tests.kit import record, write_run
 

@@ -8,7 +8,7 @@ from harness.core.records.facts import Placement
 from harness.core.records.record import ModelContent, Record
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
-from harness.report.operator_list import EntryResult, ListEntry, compare_list, read_operator_list
+from harness.report.pages.operator_list import EntryResult, ListEntry, compare_list, read_operator_list
 from tests.kit import bare_record
 
 LIST = """\

@@ -16,15 +16,15 @@ from harness.core.records.record import Record, decode_record, encode_record
 from harness.core.records.verdict import Family, Verdict
 from harness.core.text.errors import UsageError
 from harness.core.text.later_words import what_is_wrong
-from harness.report.diff import compare_merged
-from harness.report.gate import GateLimits, judge_changes
-from harness.report.history_file import History
-from harness.report.merge import merge
-from harness.report.read import read_run
-from harness.report.run_comparison import read_side
-from harness.report.run_diff import CellChangeKind
-from harness.report.same_measure import measure_change
-from harness.report.trend import cell_points
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.gate import GateLimits, judge_changes
+from harness.report.changes.run_comparison import read_side
+from harness.report.changes.run_diff import CellChangeKind
+from harness.report.changes.same_measure import measure_change
+from harness.report.history.history_file import History
+from harness.report.history.trend import cell_points
+from harness.report.runs.merge import merge
+from harness.report.runs.read import read_run
 from tests.kit import Capture, read_rows, record, write_run
 
 STORED = Path(__file__).parent / "stored" / "before_policies"

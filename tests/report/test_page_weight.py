@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.report import paging, report_cell
+from harness.report.cells import paging, report_cell
 from harness.report.report_files import write_report
 from tests.heavy import heavy_runs, weights
 

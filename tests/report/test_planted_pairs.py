@@ -15,14 +15,14 @@ from harness.core.comparison.policy_terms import policy_terms
 from harness.core.comparison.tolerance import Tolerance
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict, is_result
-from harness.report.diff import compare_merged
-from harness.report.diff_text import diff_lines, diff_markdown, gate_lines
-from harness.report.gate import GateLimits, judge_changes
-from harness.report.history_file import History
-from harness.report.merge import merge
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.diff_text import diff_lines, diff_markdown, gate_lines
+from harness.report.changes.gate import GateLimits, judge_changes
+from harness.report.changes.run_diff import CellChangeKind, Diff
+from harness.report.history.history_file import History
+from harness.report.history.trend import trends
 from harness.report.report_files import write_report
-from harness.report.run_diff import CellChangeKind, Diff
-from harness.report.trend import trends
+from harness.report.runs.merge import merge
 from tests.kit import record, run_of, write_run
 
 SAME: dict[str, Any] = {

@@ -8,16 +8,16 @@ import pytest
 from harness.core.agreement.agreement import Agreement
 from harness.core.records.record import Record, decode_record, encode_record
 from harness.core.records.verdict import Verdict
-from harness.report.diff import compare_merged
-from harness.report.diff_text import gate_github, gate_lines
-from harness.report.facts_in_words import evidence
-from harness.report.gate import GateLimits, has_answers, judge_changes
-from harness.report.merge import MergedRun, merge
-from harness.report.model_grid import model_pages
-from harness.report.rows import cell_rows
-from harness.report.run_diff import CellChangeKind, Diff
-from harness.report.task_answers import SHOWN, column_agreements
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.diff_text import gate_github, gate_lines
+from harness.report.changes.gate import GateLimits, has_answers, judge_changes
+from harness.report.changes.run_diff import CellChangeKind, Diff
+from harness.report.formats.rows import cell_rows
+from harness.report.pages.model_grid import model_pages
+from harness.report.pages.task_answers import SHOWN, column_agreements
+from harness.report.runs.merge import MergedRun, merge
 from harness.report.view import Report, build_report
+from harness.report.words.facts_in_words import evidence
 from tests.kit import merged, record, run_of, site
 
 ALL = Agreement(output="scores", kind="top1", same=40, of=40)

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.report.read import EDGE_BYTES, captured_output
+from harness.report.runs.read import EDGE_BYTES, captured_output
 from tests.kit import record
 
 

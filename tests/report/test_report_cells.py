@@ -8,10 +8,10 @@ from harness.core.comparison.output_metrics import Noise, OutputMetrics
 from harness.core.records.facts import Repeats
 from harness.core.records.run_work import Unchecked
 from harness.core.records.verdict import Verdict
-from harness.report.facts_in_words import evidence
-from harness.report.markdown import to_markdown
-from harness.report.rows import cell_rows, target_rows
+from harness.report.formats.markdown import to_markdown
+from harness.report.formats.rows import cell_rows, target_rows
 from harness.report.view import build_report
+from harness.report.words.facts_in_words import evidence
 from tests.kit import merged, record, site
 
 WRONG = OutputMetrics(

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from harness.data_files import data_root
-from harness.report.tone import TONES
+from harness.report.words.tone import TONES
 
 SCHEMES = ("light", "dark")
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from harness.core.records.facts import OptionEffect
 from harness.core.records.verdict import Verdict
-from harness.report.details import detail_pages
-from harness.report.effect import report_effects
-from harness.report.merge import MergedRun
-from harness.report.overview import overview_view
+from harness.report.pages.details import detail_pages
+from harness.report.pages.effect import report_effects
+from harness.report.pages.overview import overview_view
+from harness.report.runs.merge import MergedRun
 from harness.report.view import Report, build_report
 from tests.kit import merged, placement_of, record, site
 

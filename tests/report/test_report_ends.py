@@ -12,16 +12,16 @@ from harness.plan.expectation import ALL_CLEAN, Expectation
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.selector import Selector
 from harness.plan.target import Target
-from harness.report.badge import badges
-from harness.report.diff import compare_merged
-from harness.report.gate import GateLimits, judge_changes
-from harness.report.json_report import ReportFile, to_json
-from harness.report.junit import to_junit
-from harness.report.markdown import to_markdown
-from harness.report.merge import merge
-from harness.report.read import RunData
-from harness.report.record_claims import Derived
-from harness.report.rows import cell_rows, target_rows
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.gate import GateLimits, judge_changes
+from harness.report.formats.badge import badges
+from harness.report.formats.json_report import ReportFile, to_json
+from harness.report.formats.junit import to_junit
+from harness.report.formats.markdown import to_markdown
+from harness.report.formats.rows import cell_rows, target_rows
+from harness.report.runs.merge import merge
+from harness.report.runs.read import RunData
+from harness.report.runs.record_claims import Derived
 from harness.report.view import Report, build_report
 from tests.kit import record, site
 

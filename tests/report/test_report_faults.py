@@ -17,15 +17,16 @@ from harness.core.records.fault import (
     encode_fault,
 )
 from harness.core.records.verdict import Verdict
-from harness.report import fault_bundle, paging
-from harness.report.fault_bundle import bundles_for
-from harness.report.fault_merge import SHOWN_FAULT_CELLS
-from harness.report.fault_words import condition_rows, confirmed
-from harness.report.faults_page import fault_pages
-from harness.report.history_file import History
-from harness.report.merge import merge
-from harness.report.read import read_run
+from harness.report.cells import paging
+from harness.report.history.history_file import History
+from harness.report.pages.fault_words import condition_rows, confirmed
+from harness.report.pages.faults_page import fault_pages
 from harness.report.report_files import write_report
+from harness.report.runs import fault_bundle
+from harness.report.runs.fault_bundle import bundles_for
+from harness.report.runs.fault_merge import SHOWN_FAULT_CELLS
+from harness.report.runs.merge import merge
+from harness.report.runs.read import read_run
 from harness.report.view import Report, build_report
 from tests.kit import record, run_of, site, write_run
 from tests.triages import fault, write_triage

@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
-from harness.report.column import Column, column_of, columns_in_order
-from harness.report.column_counts import summarise
-from harness.report.column_precision import measure_column
-from harness.report.figures import Share, moment, spread
-from harness.report.tone import TONES, WEAK, tone
+from harness.report.cells.column import Column, column_of, columns_in_order
+from harness.report.cells.column_counts import summarise
+from harness.report.cells.column_precision import measure_column
+from harness.report.words.figures import Share, moment, spread
+from harness.report.words.tone import TONES, WEAK, tone
 from tests.kit import bare_record, record
 
 COLUMN = Column(target="npu", axes=(), provider="NpuExecutionProvider")

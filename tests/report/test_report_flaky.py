@@ -6,10 +6,10 @@ import pytest
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.report.details import detail_pages
-from harness.report.failures import Failures
-from harness.report.model_grid import model_pages
-from harness.report.report_cell import SHOWN_RETRIES
+from harness.report.cells.report_cell import SHOWN_RETRIES
+from harness.report.pages.details import detail_pages
+from harness.report.pages.failures import Failures
+from harness.report.pages.model_grid import model_pages
 from harness.report.view import build_report
 from tests.kit import merged, record, site
 

@@ -15,11 +15,11 @@ import pytest
 from harness.core.records.generation_figures import Generated, GenerationFigures, GenerationSpeed
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.report import generation as module
-from harness.report import paging
-from harness.report.failing_ways import decisive
-from harness.report.generation import GenerationPage, generation_pages
-from harness.report.kl_curve import MOST_POINTS, kl_curve
+from harness.report.cells import paging
+from harness.report.cells.failing_ways import decisive
+from harness.report.drawings.kl_curve import MOST_POINTS, kl_curve
+from harness.report.pages import generation as module
+from harness.report.pages.generation import GenerationPage, generation_pages
 from harness.report.report_files import write_report
 from harness.report.view import build_report
 from tests.kit import merged, read_rows, record, write_run

@@ -14,9 +14,9 @@ from harness.core.records.facts import OptionEffect
 from harness.core.records.record import ModelContent, ProcessState, Record
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.timing.latency import Latency
-from harness.report.merge import MergedRun, merge
-from harness.report.tone import TONES, WEAK
+from harness.report.runs.merge import MergedRun, merge
 from harness.report.view import build_report
+from harness.report.words.tone import TONES, WEAK
 from tests.kit import merged, record, run_of, site
 
 VOID = {"meta", "link", "input", "br"}

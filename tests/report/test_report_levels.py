@@ -16,7 +16,7 @@ from harness.core.records.graph_levels import (
 )
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
-from harness.report.levels_page import levels_page, write_levels_page
+from harness.report.pages.levels_page import levels_page, write_levels_page
 
 CONV, ADD, FUSED = (
     OperatorType("", "Conv"),

@@ -13,16 +13,16 @@ from harness.core.records.facts import Repeats
 from harness.core.records.record import Record
 from harness.core.records.reference_answer import Adjudication
 from harness.core.records.verdict import Verdict
-from harness.report.column import Column
-from harness.report.conversion import column_conversion
-from harness.report.facts_in_words import evidence, noise_words
-from harness.report.headroom import column_headroom
-from harness.report.merge import MergedRun
-from harness.report.noise_errors import SHOWN_FAR_OF_A_COLUMN, SHOWN_REASONS, column_noise, on_log_scale
-from harness.report.precision_page import precision_view
-from harness.report.rows import cell_rows, target_rows
+from harness.report.cells.column import Column
+from harness.report.cells.conversion import column_conversion
+from harness.report.cells.headroom import column_headroom
+from harness.report.cells.noise_errors import SHOWN_FAR_OF_A_COLUMN, SHOWN_REASONS, column_noise, on_log_scale
+from harness.report.cells.worst import most_headroom, worst_noise
+from harness.report.formats.rows import cell_rows, target_rows
+from harness.report.pages.precision_page import precision_view
+from harness.report.runs.merge import MergedRun
 from harness.report.view import Report, build_report
-from harness.report.worst import most_headroom, worst_noise
+from harness.report.words.facts_in_words import evidence, noise_words
 from tests.kit import merged, record, site
 
 COLUMN = Column(target="npu", axes=(), provider="NpuExecutionProvider")

@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.core.records.facts import OptionEffect
 from harness.core.records.verdict import Verdict
-from harness.report.package_page import PackageTable, package_view
+from harness.report.pages.package_page import PackageTable, package_view
 from harness.report.view import Report, build_report
 from tests.kit import latency, merged, record, site
 

@@ -10,9 +10,9 @@ import pytest
 from harness.core.records.generation_figures import GenerationFigures, GenerationSpeed
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.report import performance as module
-from harness.report import text_speed
-from harness.report.performance import Performance, performance_view
+from harness.report.pages import performance as module
+from harness.report.pages import text_speed
+from harness.report.pages.performance import Performance, performance_view
 from harness.report.report_files import write_report
 from harness.report.view import build_report
 from tests import kit

@@ -5,8 +5,8 @@ import pytest
 
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
-from harness.report.read import read_run
 from harness.report.report_files import write_report
+from harness.report.runs.read import read_run
 from tests.kit import record, write_run
 
 

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from harness.core.records.record import Record
-from harness.report.facts_in_words import scenario_facts
+from harness.report.words.facts_in_words import scenario_facts
 from tests.kit import bare_record
 
 

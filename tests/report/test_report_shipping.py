@@ -10,9 +10,9 @@ from harness.core.agreement.agreement import Agreement
 from harness.core.comparison.output_metrics import Noise, OutputMetrics
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.report.margin import bits_to_spare, is_near_limit, lower_precision
-from harness.report.model_grid import model_pages
-from harness.report.shipping_overview import shipping_table
+from harness.report.cells.margin import bits_to_spare, is_near_limit, lower_precision
+from harness.report.pages.model_grid import model_pages
+from harness.report.pages.shipping_overview import shipping_table
 from harness.report.view import Report, build_report
 from tests.kit import latency, merged, placement_of, record, site
 

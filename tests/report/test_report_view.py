@@ -8,11 +8,12 @@ from syrupy.assertion import SnapshotAssertion
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Phase, Verdict
-from harness.report import details, model_grid, paging, report_cell
-from harness.report.cell_groups import SHOWN_CELLS, SHOWN_GROUPS
-from harness.report.details import detail_pages
-from harness.report.precision_page import precision_view
-from harness.report.report_cell import command_of
+from harness.report.cells import paging, report_cell
+from harness.report.cells.cell_groups import SHOWN_CELLS, SHOWN_GROUPS
+from harness.report.cells.report_cell import command_of
+from harness.report.pages import details, model_grid
+from harness.report.pages.details import detail_pages
+from harness.report.pages.precision_page import precision_view
 from harness.report.view import Report, build_report
 from tests.kit import merged, record, site
 

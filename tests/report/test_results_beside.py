@@ -12,10 +12,10 @@ import pytest
 
 from harness.core.records.verdict import Family, Verdict
 from harness.core.text.errors import UsageError
-from harness.report.executorch_csv import EXECUTORCH_DETAILS
 from harness.report.report_files import write_report
-from harness.report.results_beside import read_results_beside
-from harness.report.wpt_report import WPT_STATUSES
+from harness.report.runs.executorch_csv import EXECUTORCH_DETAILS
+from harness.report.runs.results_beside import read_results_beside
+from harness.report.runs.wpt_report import WPT_STATUSES
 from tests.kit import record, write_run
 
 # The columns of backends/test/suite/reporting.py of ExecuTorch, without times and errors of outputs.

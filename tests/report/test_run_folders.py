@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.text.errors import UsageError
-from harness.report.read import read_run, run_folders
+from harness.report.runs.read import read_run, run_folders
 from tests.kit import record, write_run
 
 

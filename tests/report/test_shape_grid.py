@@ -5,10 +5,10 @@ import numpy as np
 
 from harness.core.records.record import Record
 from harness.core.records.shape_times import ShapeTime
-from harness.report.diff import compare_merged
-from harness.report.shape_grid import grid_maps
-from harness.report.shape_time_change import shape_time_changes
-from harness.report.time_page import time_view
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.shape_time_change import shape_time_changes
+from harness.report.pages.shape_grid import grid_maps
+from harness.report.pages.time_page import time_view
 from harness.report.view import build_report
 from tests.kit import merged, record
 

@@ -7,9 +7,9 @@ import pytest
 
 from harness.core.text.errors import UsageError
 from harness.core.timing.speed_change import SpeedChange, SpeedComparison, SpeedVerdict
-from harness.report.gate import GateLimits, judge_changes
-from harness.report.run_comparison import compare_runs
-from harness.report.speed_file import read_speed
+from harness.report.changes.gate import GateLimits, judge_changes
+from harness.report.changes.run_comparison import compare_runs
+from harness.report.changes.speed_file import read_speed
 from tests.kit import latency, record, run_of
 
 SLOW, FAST = latency(*[20.0] * 12), latency(*[10.0] * 12)

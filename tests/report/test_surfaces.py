@@ -17,10 +17,10 @@ from harness.core.records.policy_study import (
 from harness.core.records.record import Record
 from harness.core.records.scenario import NOT_IN_RUNTIME, SCENARIOS
 from harness.core.records.verdict import Verdict
-from harness.report.compiled_grid import compiled_grid
-from harness.report.merge import merge
-from harness.report.read import RunData, read_run
-from harness.report.surfaces import SurfaceAnswer, surface_rows
+from harness.report.pages.surfaces import SurfaceAnswer, surface_rows
+from harness.report.runs.compiled_grid import compiled_grid
+from harness.report.runs.merge import merge
+from harness.report.runs.read import RunData, read_run
 from harness.report.view import build_report
 from tests.kit import merged, record, run_of, site, write_run
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from harness.report import template_loader
-from harness.report.template_loader import TemplateLoader
+from harness.report.pages import template_loader
+from harness.report.pages.template_loader import TemplateLoader
 
 
 @pytest.fixture

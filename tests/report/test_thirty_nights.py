@@ -10,15 +10,15 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.core.timing.latency import Latency
-from harness.report.diff import compare_merged
-from harness.report.diff_text import gate_lines
-from harness.report.gate import GateLimits, Judgement, judge_changes
-from harness.report.history_file import History
-from harness.report.merge import MergedRun
-from harness.report.run_comparison import read_side
-from harness.report.run_diff import CellChange, CellChangeKind, Diff
-from harness.report.trend import cell_points, trends
-from harness.report.trend_points import Trends
+from harness.report.changes.diff import compare_merged
+from harness.report.changes.diff_text import gate_lines
+from harness.report.changes.gate import GateLimits, Judgement, judge_changes
+from harness.report.changes.run_comparison import read_side
+from harness.report.changes.run_diff import CellChange, CellChangeKind, Diff
+from harness.report.history.history_file import History
+from harness.report.history.trend import cell_points, trends
+from harness.report.history.trend_points import Trends
+from harness.report.runs.merge import MergedRun
 from tests.kit import latency, record, write_run
 
 NIGHTS = range(1, 31)

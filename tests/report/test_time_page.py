@@ -7,8 +7,8 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.shape_times import ShapeTime
 from harness.core.timing.node_times import Boundary, NodeTime, NodeTimes
+from harness.report.pages.time_page import TimePage, time_view
 from harness.report.report_files import write_report
-from harness.report.time_page import TimePage, time_view
 from harness.report.view import build_report
 from tests.kit import latency, merged, record, write_run
 

@@ -16,7 +16,7 @@ from harness.core.records.trace import (
     encode_trace,
 )
 from harness.core.text.errors import UsageError
-from harness.report.trace_diff import compare_traces, trace_diff_lines
+from harness.report.changes.trace_diff import compare_traces, trace_diff_lines
 
 ROUNDING, WRONG = TraceError(noise=0.8, relative=1e-7), TraceError(noise=5000.0, relative=0.002)
 

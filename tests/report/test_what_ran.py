@@ -12,10 +12,10 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
 from harness.plan.matrix import Matrix
-from harness.report.likeness import fact_differences
-from harness.report.merge import RunEnvironment
+from harness.report.changes.likeness import fact_differences
 from harness.report.report_files import write_report
-from harness.report.target_identity import identity_of
+from harness.report.runs.merge import RunEnvironment
+from harness.report.runs.target_identity import identity_of
 from tests.kit import matrix_of, record, with_facts, write_run
 
 ISSUE = "https://github.com/vendor/ep/issues/12"

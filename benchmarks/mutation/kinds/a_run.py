@@ -9,7 +9,7 @@ from benchmarks.mutation.attempt import Attempt
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family
 from harness.core.text.errors import UsageError
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 
 MATRIX = """schema = 1
 [models]

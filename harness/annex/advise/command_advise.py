@@ -36,7 +36,7 @@ from harness.corpus.suite import Suite, open_folder
 from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
-from harness.report.figures import first_of, ratio
+from harness.report.words.figures import first_of, ratio
 from harness.studies.decoders import genai_suite
 
 _SHARING = {

@@ -22,7 +22,7 @@ from harness.core.timing.pace import NEAR_FASTEST
 from harness.corpus.suite import open_folder
 from harness.plan.matrix import Matrix
 from harness.plan.surroundings import surroundings_of
-from harness.report.figures import plural, ratio
+from harness.report.words.figures import plural, ratio
 
 LEAST_BUDGET_S = 120.0
 BUDGET_OF_MODEL_S = 12.0

@@ -9,7 +9,7 @@ from harness.annex.advise.session_code import session_code
 from harness.core.records.cell import Cell
 from harness.core.records.record import Record
 from harness.plan.target import LIBRARY_SUFFIXES, Runtime, Target
-from harness.report.shipping_overview import ShippingRow, shipping_table, targets_of
+from harness.report.pages.shipping_overview import ShippingRow, shipping_table, targets_of
 from harness.report.site import SitePage
 from harness.report.view import Report
 

@@ -25,7 +25,7 @@ from harness.core.text.errors import (
 )
 from harness.core.text.globs import glob_matcher
 from harness.plan.matrix import Matrix, matrix_from, read_matrix
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 from harness.run.run_folder import RunFolder, default_folder
 from harness.studies.ask import matrix_for
 

@@ -34,7 +34,7 @@ from harness.corpus.suite import Suite, open_folder
 from harness.corpus.suites import open_model
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
-from harness.report.figures import plural
+from harness.report.words.figures import plural
 
 
 class NotPackedError(HarnessError):

@@ -11,7 +11,7 @@ from harness.core.records.verdict import lacks_target
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import WIDTH, visible
 from harness.core.timing.pace import best_ms
-from harness.report.figures import plural, ratio
+from harness.report.words.figures import plural, ratio
 
 _NAME = 30
 _LEAST_NAME = 12

@@ -10,7 +10,7 @@ from harness.annex.conformance.level import CaseResult, ProfileResult, Standing
 from harness.annex.conformance.profiles.profile import CORE
 from harness.annex.conformance.submission import Level, Statement
 from harness.plan.device_identity import DeviceIdentity
-from harness.report.figures import Share
+from harness.report.words.figures import Share
 
 LEVEL_TONES = {Level.CONFORMANT: "passed", Level.PARTIAL: "partial", Level.NOT: "failed"}
 """Level -> tone of the report."""

@@ -19,8 +19,8 @@ from harness.core.files.json_schema import json_schema_of
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import visible
 from harness.plan.device_identity import DeviceIdentity
-from harness.report.badge import Badge
-from harness.report.inert import inert_csv
+from harness.report.formats.badge import Badge
+from harness.report.words.inert import inert_csv
 
 _SHIELDS = {Level.CONFORMANT: "green", Level.PARTIAL: "yellow", Level.NOT: "red"}
 

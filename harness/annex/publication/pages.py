@@ -24,8 +24,8 @@ from harness.annex.publication.rerun_command import rerun_of
 from harness.annex.publication.since_table import TRAIT_KINDS, since_table
 from harness.annex.publication.site_file import SiteFile, SiteStates
 from harness.annex.publication.version_table import version_tables
-from harness.report.page import Pages
-from harness.report.report_cell import page_file
+from harness.report.cells.report_cell import page_file
+from harness.report.pages.page import Pages
 
 FILTERS = ("report.js", "publication.js")
 """Scripts of pages with a filter."""

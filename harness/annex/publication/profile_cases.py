@@ -12,9 +12,15 @@ from harness.annex.publication.devices import device_id
 from harness.annex.publication.entry import AcceptedSubmission
 from harness.annex.publication.lines import Line
 from harness.annex.publication.operator_reach import Reach, reach_of
-from harness.report.any_two import ComparedGroup, ComparedSide, VerdictLetters, compare_archive, side_text
-from harness.report.page import packed_text
-from harness.report.tone import SYMBOLS, spoken, tone
+from harness.report.pages.any_two import (
+    ComparedGroup,
+    ComparedSide,
+    VerdictLetters,
+    compare_archive,
+    side_text,
+)
+from harness.report.pages.page import packed_text
+from harness.report.words.tone import SYMBOLS, spoken, tone
 
 SEVERAL = "several operators"
 """Heading of the cases whose models have more than one operator."""

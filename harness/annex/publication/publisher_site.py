@@ -23,8 +23,8 @@ from harness.annex.publication.site_file import SiteFile
 from harness.core.files.reading import MOST_FILE, read_regular
 from harness.core.files.writing import write_aside, writing
 from harness.core.text.errors import UsageError
-from harness.report.badge import badge_svg
-from harness.report.inert import inert_json
+from harness.report.formats.badge import badge_svg
+from harness.report.words.inert import inert_json
 
 _LISTING = "files.txt"
 """The files of a site, each with its state; files that a later site no longer has are removed."""

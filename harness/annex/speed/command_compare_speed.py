@@ -17,7 +17,7 @@ from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK,
 from harness.core.text.visible_text import visible
 from harness.core.timing.speed_change import SpeedChange, SpeedComparison, SpeedVerdict
 from harness.engine.prepare import RunnablePlan
-from harness.report.figures import plural
+from harness.report.words.figures import plural
 
 _SEEDS = 1 << 31
 

@@ -27,7 +27,7 @@ from harness.core.timing.signed_rank import (
     upper_bound,
 )
 from harness.core.timing.speed_change import Clock, ClockChange, SpeedChange, SpeedVerdict
-from harness.report.latency_change import FLOOR
+from harness.report.changes.latency_change import FLOOR
 
 FALSE_ALARMS = 0.01
 """Largest probability of any *slower*, or any *faster*, in a comparison of equal builds."""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from harness.report.cell_columns import Kind, view_columns
+from harness.report.formats.cell_columns import Kind, view_columns
 
 
 class ViewColumn(msgspec.Struct, frozen=True, kw_only=True):

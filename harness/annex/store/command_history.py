@@ -9,14 +9,14 @@ from harness.annex.store.store import open_store
 from harness.cli.output import notify, print_lines, print_result
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import EXIT_OK, EXIT_UNEXPECTED
-from harness.report.figures import brief, plural
-from harness.report.history_file import History
-from harness.report.inert import plain_line
-from harness.report.nights import with_nights
-from harness.report.run_comparison import read_side
-from harness.report.run_diff import CellChangeKind
-from harness.report.trend import TrendDatabase, cell_points, trends
-from harness.report.trend_points import CellPoint, Failing, Flake, LatencyStep, Series, Trends, Turned
+from harness.report.changes.run_comparison import read_side
+from harness.report.changes.run_diff import CellChangeKind
+from harness.report.history.history_file import History
+from harness.report.history.nights import with_nights
+from harness.report.history.trend import TrendDatabase, cell_points, trends
+from harness.report.history.trend_points import CellPoint, Failing, Flake, LatencyStep, Series, Trends, Turned
+from harness.report.words.figures import brief, plural
+from harness.report.words.inert import plain_line
 
 _SHOWN = 20
 """Runs, cells or warnings listed at most."""
@@ -69,7 +69,7 @@ def _show(
     found, nights = with_nights(history, trends(history, target), target)
     lines = _lines(found)
     if out is not None:
-        from harness.report.history_page import write_history_page  # its templates take 0.1 s to import
+        from harness.report.pages.history_page import write_history_page  # its templates take 0.1 s to import
 
         lines = iter([str(write_history_page(found, nights, out))])
     print_result(found, lines, as_json=as_json)

@@ -16,8 +16,8 @@ from harness.cli.output import notify, print_lines
 from harness.core.files.writing import aside, writing
 from harness.core.text.errors import EXIT_OK, UsageError
 from harness.core.text.visible_text import WIDTH
-from harness.report.figures import plural
-from harness.report.inert import inert_csv, inert_json, plain_line
+from harness.report.words.figures import plural
+from harness.report.words.inert import inert_csv, inert_json, plain_line
 
 SHOWN_ROWS = 1000
 """Largest number of rows of a table; they are read before the first one is printed, to find the widths."""

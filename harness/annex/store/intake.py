@@ -8,10 +8,10 @@ from harness.annex.store.columns import RECORD_COLUMNS
 from harness.annex.store.scan import FoundRun, content
 from harness.core.records.record import Record
 from harness.core.text.errors import UsageError, one_line
-from harness.report.column import column_of
-from harness.report.history_rows import TREND_COLUMNS, run_row, trend_rows
-from harness.report.merge import MergedRun
-from harness.report.run_comparison import read_side
+from harness.report.cells.column import column_of
+from harness.report.changes.run_comparison import read_side
+from harness.report.history.history_rows import TREND_COLUMNS, run_row, trend_rows
+from harness.report.runs.merge import MergedRun
 
 Columns = Mapping[str, Sequence[object]]
 """Name of a column -> its values."""

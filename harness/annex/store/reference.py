@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from harness.annex.store.schema import VIEWS
-from harness.report.inert import markdown_table
+from harness.report.words.inert import markdown_table
 
 
 def reference() -> Iterator[str]:

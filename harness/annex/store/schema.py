@@ -7,8 +7,8 @@ import msgspec
 
 from harness.annex.store.columns import RECORD_COLUMNS
 from harness.annex.store.columns import ViewColumn as Column
-from harness.report.cell_columns import Kind, RecordColumn
-from harness.report.history_rows import TREND_COLUMNS
+from harness.report.formats.cell_columns import Kind, RecordColumn
+from harness.report.history.history_rows import TREND_COLUMNS
 
 _RULES = 4
 """Changes with the rules that fill the tables, and with the views."""
@@ -89,7 +89,7 @@ _MEASURES = (
     "coalesce(golden, '') AS golden, coalesce(golden_digest, '') AS golden_digest, "
     "coalesce(policy, '') AS policy FROM result"
 )
-"""Facts that a history keeps in separate tables; see ``harness.report.history_file``."""
+"""Facts that a history keeps in separate tables; see ``harness.report.history.history_file``."""
 
 
 _FAILURES = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.annex.store.columns import from_array, to_array
 from harness.annex.store.intake import RunRows
 from harness.annex.store.schema import CELL_KINDS, ENVIRONMENT_KINDS, RESULT_KINDS, RUN_KINDS, TREND_KINDS
-from harness.report.cell_columns import Kind
+from harness.report.formats.cell_columns import Kind
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -27,8 +27,8 @@ from harness.core.records.trace import (
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.core.text.visible_text import visible
 from harness.engine.prepare import open_suites
-from harness.report.depth_page import write_depth_page
-from harness.report.read import read_run
+from harness.report.pages.depth_page import write_depth_page
+from harness.report.runs.read import read_run
 
 _WORK = "work"
 

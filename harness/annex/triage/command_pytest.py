@@ -10,7 +10,7 @@ from harness.core.text.visible_text import visible
 from harness.corpus.suite import Suite
 from harness.engine.admission import processors
 from harness.plan.matrix import Matrix
-from harness.report.read import read_run
+from harness.report.runs.read import read_run
 from harness.run.annexes import FaultLines
 
 _BUDGET_S = 600.0

@@ -24,8 +24,8 @@ from harness.engine.prepare import open_suites, prepare
 from harness.judge.judge_run import matrix_of
 from harness.plan.matrix import Matrix
 from harness.plan.target import Runtime, Target
-from harness.report.figures import plural
-from harness.report.read import RunData, read_run
+from harness.report.runs.read import RunData, read_run
+from harness.report.words.figures import plural
 from harness.run.annexes import TriageFolder
 from harness.run.own_runs import own_info
 from harness.run.run_folder import PLAN

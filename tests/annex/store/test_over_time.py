@@ -8,7 +8,7 @@ import pytest
 
 from harness.cli.main import main
 from harness.core.records.verdict import Verdict
-from harness.report.side_by_side import SIDE_BY_SIDE
+from harness.report.runs.side_by_side import SIDE_BY_SIDE
 from tests.annex.store.store_nights import record
 from tests.kit import Capture
 

@@ -27,7 +27,7 @@ QUERY = (
 )
 # It never comes to an end with the records of the third run.
 STUCK = (
-    "import time, harness.report.read as read; usual = read.open_regular\n"
+    "import time, harness.report.runs.read as read; usual = read.open_regular\n"
     "def stuck(path, *more):\n"
     "    if path.name == 'records.jsonl' and path.parent.name == 'night-03':\n"
     "        (path.parent / 'reached').touch(); time.sleep(1000)\n"

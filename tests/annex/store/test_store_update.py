@@ -12,8 +12,8 @@ from harness.annex.store.store import open_store
 from harness.core.records.record import encode_record
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
-from harness.report.history_file import History
-from harness.report.trend import cell_points, trends
+from harness.report.history.history_file import History
+from harness.report.history.trend import cell_points, trends
 from tests.annex.store.store_nights import keep_times, record
 
 WriteRun = Callable[..., Path]

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.report.history_file import History
-from harness.report.history_page import write_history_page
-from harness.report.nights import with_nights
-from harness.report.trend import trends
+from harness.report.history.history_file import History
+from harness.report.history.nights import with_nights
+from harness.report.history.trend import trends
+from harness.report.pages.history_page import write_history_page
 from tests.kit import record, write_run
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.data_files import data_root
-from harness.report import paging
+from harness.report.cells import paging
 from harness.report.report_files import write_report
 from tests.heavy import heavy_runs
 

@@ -19,7 +19,7 @@ from harness.core.records.shape_times import ShapeTime
 from harness.core.records.verdict import Verdict
 from harness.core.timing.latency import Latency
 from harness.core.timing.node_times import PARTS_IN_WORDS, Boundary, NodeTime, NodeTimes
-from harness.report.history_file import History
+from harness.report.history.history_file import History
 from harness.report.report_files import write_report
 from tests.kit import record, write_run
 from tests.triages import fault, write_triage

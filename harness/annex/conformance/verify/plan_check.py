@@ -23,7 +23,7 @@ from harness.core.records.record import SCHEMA, Record
 from harness.core.records.run_info import RunInfo
 from harness.plan.matrix import Matrix
 from harness.plan.target import LIBRARY_SUFFIXES, Runtime, Target
-from harness.report.record_claims import is_plan_of
+from harness.report.runs.record_claims import is_plan_of
 
 _INJECTS = re.compile(r"LD_(?:PRELOAD|AUDIT)|DYLD_INSERT_LIBRARIES|PYTHON\w*|NODE_OPTIONS", re.IGNORECASE)
 """Environment variables that inject code into any process; no provider needs them."""

@@ -1,0 +1,1 @@
+"""The cells of a report and their columns: counts, precision, errors, and where each cell stands."""

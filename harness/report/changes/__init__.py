@@ -1,0 +1,1 @@
+"""What differs between two runs, and whether that passes a gate."""

@@ -1,0 +1,1 @@
+"""Charts and graphs as SVG."""

@@ -1,0 +1,1 @@
+"""The report for other programs: JSON, CSV, JUnit, Markdown, SARIF and more."""

@@ -1,0 +1,1 @@
+"""Run folders and files of other tools, read back and merged."""

@@ -1,0 +1,1 @@
+"""Figures, facts and looks as text, harmless in each format."""
