@@ -10,8 +10,9 @@ from harness.core.records.model_settings import InputSettings, Number, SettingVa
 from harness.core.values.value import STRING
 from harness.corpus.attempts import ValueRange
 from harness.corpus.element_types import is_floating, limits_of
-from harness.corpus.open_sizes import AXIS, dimension_size
+from harness.corpus.open_sizes import dimension_size
 from harness.corpus.port import Port, name_words
+from harness.corpus.symbols import AXIS
 from harness.operators.value_domains import Domain, Extent, TableColumn
 
 

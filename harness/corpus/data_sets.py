@@ -13,10 +13,9 @@ from harness.corpus.data_budget import DataBudget
 from harness.corpus.data_set_files import DataFile, SavedSet, find_data_sets
 from harness.corpus.model_errors import InputError, ModelError, SettingsError, blame
 from harness.corpus.numpy_files import as_tensor, read_npy, read_npz
-from harness.corpus.open_sizes import axis_name
 from harness.corpus.port import Port, ValueType
 from harness.corpus.protos import decode_named
-from harness.corpus.symbols import free_symbols
+from harness.corpus.symbols import axis_name, free_symbols
 
 _REMEDY = "fix this test data, or remove it to have inputs generated"
 

@@ -18,8 +18,8 @@ from harness.corpus.nodes import (
     number_of,
     operator_name,
 )
-from harness.corpus.open_sizes import axis_name
 from harness.corpus.port import model_text
+from harness.corpus.symbols import axis_name
 from harness.operators.book import find_operator, operators_with
 from harness.operators.value_domains import Domain, Extent, Extents
 

@@ -6,8 +6,8 @@ graphs divide by the step of a spectrum before.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from harness.corpus.open_sizes import axis_name
 from harness.corpus.port import Port, name_words
+from harness.corpus.symbols import axis_name
 from harness.operators.value_domains import Domain, Extent
 
 _LENGTHS = frozenset({"len", "lens", "length", "lengths"})

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from harness.corpus.fitting.fit import NO_FIT, Fit
 from harness.corpus.port import Port, ValueType
-from harness.corpus.symbols import computed, free_symbols
+from harness.corpus.symbols import axis_name, computed, free_symbols
 
 BATCH_NAME = re.compile(r"batch|^(?:n|b|bs)$", re.IGNORECASE)
 """Names of the batch dimension."""
@@ -36,15 +36,6 @@ the primes are the next ones, and a number is doubled or tripled.
 _TOTAL = re.compile(r"total|(?:full|kv|all)_?(?:seq|len)", re.IGNORECASE)
 _PAST = re.compile(r"past|cache", re.IGNORECASE)
 _LENGTH = re.compile(r"seq|len", re.IGNORECASE)
-
-
-AXIS = "axis "
-"""How the names of unnamed dimensions begin."""
-
-
-def axis_name(axis: int) -> str:
-    """Return the name of an unnamed dimension: the same axis of all inputs has one size."""
-    return f"{AXIS}{axis}"
 
 
 def open_dimensions(ports: Iterable[Port]) -> tuple[str, ...]:

@@ -23,7 +23,6 @@ from harness.corpus.model_errors import InputError, SettingsError
 from harness.corpus.open_sizes import (
     BATCH_SIZE,
     TABLE_ROWS,
-    axis_name,
     completed,
     dimension_size,
     open_dimensions,
@@ -32,7 +31,7 @@ from harness.corpus.open_sizes import (
 from harness.corpus.port import Port, ValueType
 from harness.corpus.recipes.natural import natural
 from harness.corpus.recipes.recipe_parts import FromRecipe, by_recipe
-from harness.corpus.symbols import free_symbols
+from harness.corpus.symbols import axis_name, free_symbols
 from harness.operators.value_domains import Domain
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import numpy as np
 from harness.core.values.value import STRING, Array, Tensor, Value
 from harness.corpus.case import Case
 from harness.corpus.data_sets import DataSet
-from harness.corpus.open_sizes import BATCH_NAME, axis_name
+from harness.corpus.open_sizes import BATCH_NAME
 from harness.corpus.port import Port
-from harness.corpus.symbols import computed
+from harness.corpus.symbols import axis_name, computed
 
 GIVEN = "given"
 """Name of the data set with the sizes of the model's own data."""

@@ -7,7 +7,15 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
+AXIS = "axis "
+"""How the names of unnamed dimensions begin."""
+
 _NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def axis_name(axis: int) -> str:
+    """Return the name of an unnamed dimension: the same axis of all inputs has one size."""
+    return f"{AXIS}{axis}"
 
 
 def computed(symbol: str, sizes: Mapping[str, int]) -> int | None:

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from harness.corpus.element_types import is_floating
-from harness.corpus.open_sizes import axis_name
 from harness.corpus.port import Port
+from harness.corpus.symbols import axis_name
 
 DRAWS = 3
 """Number of draws for each model: the sizes in use, and two others for a failing cell."""
