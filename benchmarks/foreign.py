@@ -14,7 +14,7 @@ from pathlib import Path
 from foreign_models import write_models
 from processes import UNEXPECTED, heading, progress, row, timed, verdict
 
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 
 MATRIX = """
 schema = 1

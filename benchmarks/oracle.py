@@ -38,7 +38,7 @@ from processes import (
 from harness.cli.matrix_text import toml
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suites import open_suite
 from harness.report.runs.read import read_run
 from harness.runtimes.native_agent import build_agent
 

@@ -20,8 +20,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from harness.corpus.cache import cache_root
-from harness.corpus.suites import open_suite
+from harness.corpus.caches.cache import cache_root
+from harness.corpus.suites.suites import open_suite
 from harness.engine.launch import interpreter
 from harness.plan.target import Runtime
 

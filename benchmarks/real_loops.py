@@ -14,8 +14,8 @@ import msgspec
 from harness.core.records.precision import AS_IS
 from harness.core.records.verdict import Verdict
 from harness.corpus.case import Case, load_case
-from harness.corpus.converted_models import precision_case
-from harness.corpus.suites import open_model
+from harness.corpus.derived.converted_models import precision_case
+from harness.corpus.suites.suites import open_model
 from harness.engine.references import Stores
 from harness.report.runs.read import read_run
 

@@ -38,7 +38,7 @@ from processes import heading, progress, row, verdict
 from harness.agent.wire import output_to_wire
 from harness.core.values.value import Tensor, tensor
 from harness.corpus.case import Case, DataSet, load_case
-from harness.corpus.suite import open_folder
+from harness.corpus.suites.suite import open_folder
 from harness.engine.configuration import cpu_configuration
 from harness.engine.job import JobDemands, job
 from harness.engine.launch import launch_here

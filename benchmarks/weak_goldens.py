@@ -14,7 +14,7 @@ from harness.core.comparison.tolerance import default_tolerance
 from harness.core.comparison.weak_golden import why_weak
 from harness.core.records.record import Record
 from harness.corpus.case import load_case
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.engine.prepare import open_suites

@@ -21,7 +21,7 @@ COMMANDS = "ep_harness.commands"
 """Commands, each a ``harness.cli.command_type.Command``; ours are in ``harness.cli.commands``."""
 
 SUITES = "ep_harness.suites"
-"""Sources of suites, each a ``harness.corpus.suite.SuiteSource``; the name stands before a colon."""
+"""Sources of suites, each a ``harness.corpus.suites.suite.SuiteSource``; the name stands before a colon."""
 
 FROZEN_POLICIES = "ep_harness.frozen_policies"
 """How the cases of frozen suites are judged; the name is what stands before a colon in a matrix.

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import settings
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.corpus.cache import ENVIRONMENT
-from harness.corpus.suite import suites_cache
+from harness.corpus.caches.cache import ENVIRONMENT
+from harness.corpus.suites.suite import suites_cache
 from harness.runtimes import uv
 
 # Tests import what they share as ``tests.…``. The checkout itself is not on the path: the harness under test

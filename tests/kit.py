@@ -36,7 +36,7 @@ from harness.core.timing.latency import Latency, latency_of
 from harness.core.values.value import NamedValues, Tensor, tensor
 from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case
-from harness.corpus.model_facts import ModelFacts
+from harness.corpus.model.model_facts import ModelFacts
 from harness.engine.engine import Engine
 from harness.engine.events import Event, Finished
 from harness.engine.prepare import open_suites

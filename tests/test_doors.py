@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.text.errors import UsageError
-from harness.corpus.suites import open_model, open_suite, suite_lines
+from harness.corpus.suites.suites import open_model, open_suite, suite_lines
 from harness.doors import SUITES, behind, load_registered
 
 EXTENSION = Path(__file__).parent / "extension"

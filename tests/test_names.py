@@ -108,5 +108,5 @@ def test_a_second_definition_is_found(tmp_path: Path) -> None:
     )
     assert sorted(defined(tmp_path / "one.py")) == ["A1", "Kind", "f"]
     assert has_a_role("conv", "annex/made/forms/windows.py")
-    assert not has_a_role("conv", "corpus/nodes.py")
+    assert not has_a_role("conv", "corpus/model/nodes.py")
     assert not has_a_role("Conv", "corpus/forms/windows.py")

@@ -25,9 +25,9 @@ from harness.core.noise.noise import noise_of
 from harness.core.noise.spread import spread_of
 from harness.core.values.value import NamedValues, Tensor, tensor
 from harness.corpus.case import Case
-from harness.corpus.noisy import amplitudes_of, noisy_case
-from harness.corpus.scenario_case import Inapplicable
-from harness.corpus.upcast import float64_case
+from harness.corpus.derived.noisy import amplitudes_of, noisy_case
+from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.derived.upcast import float64_case
 
 FULL = "float32"
 SITES = {FULL: 2, "float16": 1, "bfloat16": 1}

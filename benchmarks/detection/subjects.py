@@ -17,8 +17,8 @@ from harness.annex.made.zoo.layers import batch_norm, conv, gelu, layer_norm, li
 from harness.annex.made.zoo.roster import zoo_models
 from harness.core.values.value import Tensor, tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.protos import tensor_proto
-from harness.corpus.suite import open_file
+from harness.corpus.model.protos import tensor_proto
+from harness.corpus.suites.suite import open_file
 
 ZOO = {
     "mnist": (12, 22), "resnet": (17, 22), "mobilenet": (17, 22), "efficientnet": (17, 22), "unet": (17, 22),

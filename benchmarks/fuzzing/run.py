@@ -13,7 +13,7 @@ import msgspec
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suites import open_suite
 from harness.golden.provenance import SESSION
 
 ROOT = Path(__file__).resolve().parents[2]

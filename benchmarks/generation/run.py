@@ -6,7 +6,7 @@ from pathlib import Path
 from benchmarks.generation.faults import FAULTS, Fault
 from benchmarks.harness_command import start
 from harness.core.records import ways
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suites import open_suite
 
 ROOT = Path(__file__).resolve().parents[2]
 PLANTED = Path(__file__).parent / "planted_onnxruntime"

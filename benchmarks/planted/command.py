@@ -21,7 +21,7 @@ from benchmarks.planted.page import page
 from benchmarks.planted.real import differing, provider_of, records_of
 from benchmarks.planted.rows import Results, Row
 from benchmarks.planted.subject import Subject
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.golden.provenance import provenance
 
 WANTED_ACCUSED = 0.005

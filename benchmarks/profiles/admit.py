@@ -11,7 +11,7 @@ from benchmarks.profiles.measure import LARGEST, TOO_LARGE
 from harness.annex.conformance.freeze import CaseCandidate
 from harness.annex.conformance.profiles.case_files import by_case
 from harness.annex.conformance.profiles.profile_archive import write_archive
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suites import open_suite
 
 BATCH = 200
 """Candidates that are frozen at once: an interrupted admission loses no more."""

@@ -9,8 +9,8 @@ from harness.annex.conformance.freeze import CaseCandidate
 from harness.annex.conformance.profiles.profile import CORE
 from harness.core.records.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN, SCENARIOS
 from harness.corpus.case import load_case
-from harness.corpus.scenario_case import Inapplicable, scenario_case
-from harness.corpus.suites import open_suite
+from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.suites.suites import open_suite
 
 FIXED, OPEN = ("zoo", "mnist-small-op12"), ("zoo", "efficientnet-small-op17")
 """The core, which most providers take as a whole; and a network whose batch is symbolic."""

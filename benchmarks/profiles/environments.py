@@ -18,7 +18,7 @@ import msgspec
 from harness.annex.conformance.profiles.profile import Profile, load_profile, profile_labels
 from harness.annex.conformance.profiles.profile_suite import suite_name
 from harness.core.records.scenario import PLAIN
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 
 _SHOWN = ("numpy", "onnx", "ml_dtypes", "msgspec", "onnxruntime")
 

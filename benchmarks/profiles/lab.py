@@ -23,9 +23,9 @@ from harness.core.noise.spread import spread_of
 from harness.core.values.value import NamedValues, Tensor
 from harness.core.verdicts.compare import compare_all
 from harness.corpus.case import Case
-from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.noisy import amplitudes_of, noisy_case
-from harness.corpus.scenario_case import Inapplicable
+from harness.corpus.derived.noisy import amplitudes_of, noisy_case
+from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.model.element_types import ELEMENT_TYPES
 from harness.engine.output_kinds import output_kinds_of
 
 SITES = 2

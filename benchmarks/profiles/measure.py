@@ -12,8 +12,8 @@ from benchmarks.profiles.session import RefusedError
 from harness.core.text.errors import HarnessError, one_line
 from harness.core.values.value import NamedValues, Tensor, Value
 from harness.corpus.case import Case, load_case
-from harness.corpus.open_sizes import open_dimensions
-from harness.corpus.suites import open_suite
+from harness.corpus.inputs.open_sizes import open_dimensions
+from harness.corpus.suites.suites import open_suite
 
 LARGEST = 700_000
 """Bytes of a model that may be a candidate: an archive has at most a million."""

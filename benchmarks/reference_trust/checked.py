@@ -9,7 +9,7 @@ import msgspec
 
 from benchmarks.reference_trust.measure import Result
 from benchmarks.reference_trust.restamp import operators, versions_of
-from harness.corpus.nodes import operator_name
+from harness.corpus.model.nodes import operator_name
 
 Standing = Literal["agrees", "disagrees", "raises", "not checked"]
 

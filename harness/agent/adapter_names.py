@@ -3,7 +3,8 @@
 ADAPTER_PREFIX = "ep_harness.lora."
 """The number of the adapter follows, a dot, and the matrix: ``A`` or ``B``.
 
-``harness.corpus.lora_copy``, which makes such models, travels with no agent, so it has a constant of its own.
+``harness.corpus.derived.lora_copy``, which makes such models, travels with no agent, so it has a constant of
+its own.
 """
 
 

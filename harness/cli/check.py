@@ -29,7 +29,7 @@ from harness.core.files.writing import write_aside, writing
 from harness.core.records.policy_study import POLICIES_FILE, PolicyFile, PolicyStudy
 from harness.core.records.scenario import GENERATE
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
-from harness.corpus.suite import open_folder
+from harness.corpus.suites.suite import open_folder
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from

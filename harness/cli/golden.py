@@ -18,7 +18,7 @@ from harness.core.text.errors import (
     UsageError,
     valid_names,
 )
-from harness.corpus.derived_models import prune_derived
+from harness.corpus.derived.derived_models import prune_derived
 from harness.data_files import data_root
 from harness.golden.golden_list import prune_goldens
 from harness.golden.provenance import provenance

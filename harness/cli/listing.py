@@ -9,7 +9,7 @@ import msgspec
 from harness.cli.output import print_result
 from harness.cli.selection import Selected, Selection
 from harness.core.text.errors import EXIT_OK, UsageError
-from harness.corpus.suites import suite_lines
+from harness.corpus.suites.suites import suite_lines
 from harness.plan.plan import Plan
 
 

@@ -11,15 +11,27 @@ import msgspec
 from harness.core.records.model_settings import ModelSettings
 from harness.core.records.run_work import Work
 from harness.core.values.value import NamedValues, from_wire, to_wire, value_bytes
-from harness.corpus.attempts import FIRST, InputAttempt
-from harness.corpus.data_sets import DataSet, ModelSignature, check_names, hash_data_set, read_data_sets
-from harness.corpus.decoder_names import sizes_by_config
-from harness.corpus.external import external_files
-from harness.corpus.file_state import FileState, cached_state, files_state, model_state
-from harness.corpus.frozen_judgement import Frozen, read_frozen
-from harness.corpus.genai_config import read_genai_config
-from harness.corpus.input_domains import input_domains
-from harness.corpus.model_errors import (
+from harness.corpus.beside.data_sets import (
+    DataSet,
+    ModelSignature,
+    check_names,
+    hash_data_set,
+    read_data_sets,
+)
+from harness.corpus.beside.decoder_names import sizes_by_config
+from harness.corpus.beside.file_state import FileState, cached_state, files_state, model_state
+from harness.corpus.beside.frozen_judgement import Frozen, read_frozen
+from harness.corpus.beside.genai_config import read_genai_config
+from harness.corpus.beside.session_chain import SessionChain
+from harness.corpus.beside.side_file import read_side_file
+from harness.corpus.beside.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
+from harness.corpus.beside.unused_data import refuse_unused
+from harness.corpus.caches.row_cache import LARGEST_CONTENT, open_row_cache
+from harness.corpus.inputs.attempts import FIRST, InputAttempt
+from harness.corpus.inputs.input_domains import input_domains
+from harness.corpus.inputs.recipe import Recipe, fitted, inputs_of
+from harness.corpus.model.external import external_files
+from harness.corpus.model.model_errors import (
     ChangedFileError,
     DamagedError,
     InputError,
@@ -28,19 +40,13 @@ from harness.corpus.model_errors import (
     SettingsError,
     blame,
 )
-from harness.corpus.model_facts import ModelFacts, model_facts
-from harness.corpus.model_file import read_lean
-from harness.corpus.nodes import weight_names
+from harness.corpus.model.model_facts import ModelFacts, model_facts
+from harness.corpus.model.model_file import read_lean
+from harness.corpus.model.nodes import weight_names
+from harness.corpus.model.port import Port, ValueType, model_text, value_type
 from harness.corpus.ort_format.onnx_copy import unpacked
 from harness.corpus.packages.choice import PackageChoice, Sibling
-from harness.corpus.port import Port, ValueType, model_text, value_type
-from harness.corpus.recipe import Recipe, fitted, inputs_of
-from harness.corpus.row_cache import LARGEST_CONTENT, open_row_cache
-from harness.corpus.session_chain import SessionChain
-from harness.corpus.side_file import read_side_file
-from harness.corpus.suite import Suite
-from harness.corpus.tolerance_file import TOLERANCE_FILE, ExpectedTolerance, read_tolerance
-from harness.corpus.unused_data import refuse_unused
+from harness.corpus.suites.suite import Suite
 from harness.corpus.work.estimate import work_of
 from harness.corpus.work.work_share import NodeWork
 
@@ -143,8 +149,8 @@ def load_case(
     cache: for a built-in suite if the model still exists; for a folder if the model, its test data and its
     external data look unchanged; see ``file_state``.
 
-    Sizes of symbolic dimensions are given by name; for others see ``harness.corpus.open_sizes``. The matrix's
-    settings for this model override those of the model's side file, which override ``dimensions``.
+    Sizes of symbolic dimensions are given by name; for others see ``harness.corpus.inputs.open_sizes``. The
+    matrix's settings for this model override those of the model's side file, which override ``dimensions``.
 
     Raises:
         ChangedError: A file changes while it is read, or is damaged in the cache.

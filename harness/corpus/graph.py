@@ -8,11 +8,18 @@ import msgspec
 
 from harness.core.records.graph_levels import OperatorType
 from harness.core.text.errors import UsageError, one_line
-from harness.corpus.model_errors import ModelError
-from harness.corpus.model_file import parse_model
-from harness.corpus.nodes import all_nodes, bodies, domain_of, named_opsets, taken_from_outside, weight_names
-from harness.corpus.port import model_text
-from harness.corpus.suite import Suite
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.model.model_file import parse_model
+from harness.corpus.model.nodes import (
+    all_nodes,
+    bodies,
+    domain_of,
+    named_opsets,
+    taken_from_outside,
+    weight_names,
+)
+from harness.corpus.model.port import model_text
+from harness.corpus.suites.suite import Suite
 
 if TYPE_CHECKING:
     import onnx

@@ -5,7 +5,7 @@ import msgspec
 from harness.core.text.errors import one_line
 from harness.core.values.value import Map, NamedValues, Sequence, Tensor, Value
 from harness.corpus.case import Case
-from harness.corpus.recipe import Recipe
+from harness.corpus.inputs.recipe import Recipe
 
 _SHOWN = 4
 _CHARS = 300

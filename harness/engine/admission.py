@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness.agent.system import usable_processors
 from harness.core.text.errors import one_line
-from harness.corpus.cache import cache_root
+from harness.corpus.caches.cache import cache_root
 from harness.engine.device import NO_SLOT, Slot, Slots
 from harness.engine.queues import TaskQueue
 from harness.engine.worker import Worker

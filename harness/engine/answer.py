@@ -18,9 +18,9 @@ from harness.core.records.verdict import Phase
 from harness.core.text.errors import UsageError, one_line
 from harness.core.values.value import leaves_of
 from harness.corpus.case import Case
-from harness.corpus.converted_models import keep_declined, keep_failed, keep_made
-from harness.corpus.noisy import amplitudes_of, discard_noisy, split_allowed
-from harness.corpus.zeroing import discard_zeroed, zeroed_operators
+from harness.corpus.derived.converted_models import keep_declined, keep_failed, keep_made
+from harness.corpus.derived.noisy import amplitudes_of, discard_noisy, split_allowed
+from harness.corpus.derived.zeroing import discard_zeroed, zeroed_operators
 from harness.engine.cases import Cases, LoadedCase, NoCase, why_no_model
 from harness.engine.compare_sets import compare_sets
 from harness.engine.early_end import at_data_set, clean_error, ended
@@ -266,7 +266,8 @@ def _repeated(golden: Golden, again: Golden, case: Case) -> Golden:
 def _unnoticed(golden: Golden, zeroed: Golden, zeroed_case: Case, case: Case) -> tuple[str, ...]:
     """Return the operators of nodes whose results could be zeros without a difference in the outputs.
 
-    ``zeroed`` has the outputs with zeros in place of each node's results; see ``harness.corpus.zeroing``.
+    ``zeroed`` has the outputs with zeros in place of each node's results; see
+    ``harness.corpus.derived.zeroing``.
     """
     kinds = output_kinds_of(case, golden.outputs)[:1]
     first = golden.outputs[:1]

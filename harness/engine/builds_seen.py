@@ -12,7 +12,7 @@ import msgspec
 from harness.core.files.reading import read_regular
 from harness.core.files.writing import aside
 from harness.core.text.errors import UsageError
-from harness.corpus.cache import cache_root
+from harness.corpus.caches.cache import cache_root
 from harness.engine.configuration import Configuration
 from harness.engine.launch import is_local
 

@@ -10,26 +10,26 @@ from harness.core.records.precision import AS_IS
 from harness.core.records.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.text.errors import UsageError, one_line
 from harness.corpus.case import Case, at_draw, load_case
-from harness.corpus.composed_model import is_chained
-from harness.corpus.converted_models import precision_case, rounded_case
-from harness.corpus.fitting.starts import DRAWS
-from harness.corpus.generation_case import GenerationSupport, generation_of
-from harness.corpus.inner_outputs import hidden_tensors, read_by_partials, revealed_case
-from harness.corpus.model_check import broken_rule
-from harness.corpus.model_errors import (
+from harness.corpus.decoders.generation_case import GenerationSupport, generation_of
+from harness.corpus.derived.composed_model import is_chained
+from harness.corpus.derived.converted_models import precision_case, rounded_case
+from harness.corpus.derived.inner_outputs import hidden_tensors, read_by_partials, revealed_case
+from harness.corpus.derived.noisy import noisy_case
+from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.derived.shapes import GIVEN
+from harness.corpus.derived.upcast import composed_case, float64_case
+from harness.corpus.derived.zeroing import zeroed_case
+from harness.corpus.inputs.fitting.starts import DRAWS
+from harness.corpus.model.model_errors import (
     ChangedFileError,
     DamagedError,
     ModelError,
     RefusedModelError,
     SettingsError,
 )
-from harness.corpus.noisy import noisy_case
 from harness.corpus.packages.variant_case import component_case, variant_case
-from harness.corpus.scenario_case import Inapplicable, scenario_case
-from harness.corpus.shapes import GIVEN
-from harness.corpus.suite import Suite
-from harness.corpus.upcast import composed_case, float64_case
-from harness.corpus.zeroing import zeroed_case
+from harness.corpus.suites.model_check import broken_rule
+from harness.corpus.suites.suite import Suite
 from harness.engine.files_in_use import FilesInUse
 from harness.engine.other_inputs_case import with_other_inputs
 from harness.engine.references import References
@@ -75,7 +75,7 @@ class _Form(NamedTuple):
 
 
 def _settled(case: Case, *, high: bool) -> LoadedCase:
-    from harness.corpus.settled import settled_case  # it needs onnx, and few runs ask for it
+    from harness.corpus.derived.settled import settled_case  # it needs onnx, and few runs ask for it
 
     return settled_case(case, high=high)
 

@@ -21,8 +21,8 @@ from harness.core.text.errors import UncontainedError, UsageError, one_line
 from harness.core.verdicts.decide import decide
 from harness.core.verdicts.own_error import OwnError, lost_record, own_error
 from harness.corpus.case import Case
-from harness.corpus.generation_case import GenerationSupport
-from harness.corpus.model_errors import MendedError
+from harness.corpus.decoders.generation_case import GenerationSupport
+from harness.corpus.model.model_errors import MendedError
 from harness.engine.agent_environments import Environments
 from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
 from harness.engine.cases import LoadedCase, NoCase, NoInput, why_no_model

@@ -9,10 +9,10 @@ from harness.core.records.record import SCHEMA, Decision, GeneratedInputs, Model
 from harness.core.text.errors import one_line
 from harness.core.values.value import leaves_of
 from harness.corpus.case import Case
+from harness.corpus.derived.looped_copy import ITERATIONS
 from harness.corpus.input_words import fed_words
-from harness.corpus.looped_copy import ITERATIONS
-from harness.corpus.port import ValueType
-from harness.corpus.recipe import Recipe
+from harness.corpus.inputs.recipe import Recipe
+from harness.corpus.model.port import ValueType
 from harness.operators.book import rounds_by_default
 from harness.plan.expectation import Expectation, is_expected
 from harness.plan.plan import Plan

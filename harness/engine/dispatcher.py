@@ -13,7 +13,7 @@ from harness.core.records.scenario import NOT_IN_AGENT
 from harness.core.records.verdict import Cause, Phase
 from harness.core.text.errors import UsageError, one_line
 from harness.corpus.case import Case
-from harness.corpus.model_errors import ModelError
+from harness.corpus.model.model_errors import ModelError
 from harness.engine.cell_pipeline import CellPipeline
 from harness.engine.further import further_of_cell, further_of_question
 from harness.engine.job import OTHER, PATHS, REPEAT_FEATURE, TENSOR_FOLDERS, JobDemands, budget, declined, job

@@ -15,14 +15,14 @@ from harness.core.text.errors import one_line
 from harness.core.text.visible_text import visible
 from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case
-from harness.corpus.model_errors import (
+from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.model.model_errors import (
     BoundError,
     ChangedFileError,
     InputError,
     MisnamedError,
     RefusedModelError,
 )
-from harness.corpus.scenario_case import Inapplicable
 from harness.engine.cases import NoCase, NoInput, why_no_model
 from harness.engine.outcome import (
     Died,

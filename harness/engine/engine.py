@@ -16,8 +16,8 @@ import msgspec
 from harness.core.lru_cache import Room
 from harness.core.records.cell import Cell
 from harness.core.verdicts.missing import Need
-from harness.corpus.model_check import end_checker
-from harness.corpus.suite import Suite
+from harness.corpus.suites.model_check import end_checker
+from harness.corpus.suites.suite import Suite
 from harness.engine.admission import processors
 from harness.engine.cases import Cases, LoadedCase
 from harness.engine.cell_pipeline import CellPipeline

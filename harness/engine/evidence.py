@@ -18,8 +18,8 @@ from harness.core.records.cell import Cell
 from harness.core.records.facts import CPU_PROVIDER, Placement
 from harness.core.records.precision import CONVERSIONS, IN_MODEL
 from harness.corpus.case import Case
-from harness.corpus.generation_case import GenerationSupport
-from harness.corpus.noisy import with_allowed
+from harness.corpus.decoders.generation_case import GenerationSupport
+from harness.corpus.derived.noisy import with_allowed
 from harness.engine.further import Further, further_of_cell
 from harness.engine.task import QuestionKind
 from harness.golden.golden_answer import Golden
@@ -94,7 +94,7 @@ class Wider(msgspec.Struct, frozen=True, kw_only=True):
     """An explanation of an error beside the noise of a cell: see ``core.comparison.output_metrics.Noise``.
 
     Attributes:
-        noise_at: The source of the noise: see ``harness.corpus.noisy.with_allowed``.
+        noise_at: The source of the noise: see ``harness.corpus.derived.noisy.with_allowed``.
         delivers: The precision, in the provider's terms, that it may compute in by its own default.
         document: The document that allows larger errors.
         on_cpu: An operator that has to run on the CPU EP for this explanation; empty if it may run anywhere.

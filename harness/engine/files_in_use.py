@@ -7,7 +7,7 @@ import msgspec
 
 from harness.core.lru_cache import LruCache
 from harness.corpus.case import Case, model_files_state
-from harness.corpus.model_errors import ChangedFileError, MendedError, ModelError
+from harness.corpus.model.model_errors import ChangedFileError, MendedError, ModelError
 
 _MOST = 1 << 17
 """Largest number of remembered models: more than a run usually has. Fuzzing has no end."""

@@ -14,7 +14,7 @@ from harness.core.records.run_work import Unchecked, runs_of, too_much
 from harness.core.records.scenario import PLAIN
 from harness.core.records.verdict import Phase
 from harness.corpus.case import Case
-from harness.corpus.symbolic_sizes import fixed_sizes
+from harness.corpus.derived.symbolic_sizes import fixed_sizes
 from harness.engine.cases import Cases
 from harness.engine.effect_step import Lose
 from harness.engine.measurement import Measurement

@@ -27,7 +27,7 @@ from harness.core.verdicts.position_comparison import (
     worst_position,
 )
 from harness.corpus.case import Case
-from harness.corpus.generation_case import GenerationSupport
+from harness.corpus.decoders.generation_case import GenerationSupport
 from harness.engine.compare_sets import numbered
 from harness.engine.evidence import CellRule, Evidence
 from harness.engine.outcome import Ran

@@ -12,7 +12,7 @@ from harness.core.records.scenario import SCENARIOS
 from harness.core.records.verdict import Family, Phase, Verdict
 from harness.core.text.errors import one_line
 from harness.corpus.case import Case
-from harness.corpus.fitting.starts import DRAWS
+from harness.corpus.inputs.fitting.starts import DRAWS
 from harness.engine.cases import LoadedCase
 from harness.engine.events import Finished
 from harness.engine.task import CellTask

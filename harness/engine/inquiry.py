@@ -19,10 +19,10 @@ from harness.core.values.value import STRING, NamedValues, Tensor, Value, to_wir
 from harness.core.verdicts.missing import Need
 from harness.core.verdicts.own_cpu import lacks
 from harness.corpus.case import Case
-from harness.corpus.inner_outputs import read_by_partials
-from harness.corpus.model_check import broken_rule
-from harness.corpus.noisy import split_allowed
-from harness.corpus.undefined import CONTESTED, can_be_settled, undefined_outputs
+from harness.corpus.derived.inner_outputs import read_by_partials
+from harness.corpus.derived.noisy import split_allowed
+from harness.corpus.model.undefined import CONTESTED, can_be_settled, undefined_outputs
+from harness.corpus.suites.model_check import broken_rule
 from harness.engine.cases import Cases, LoadedCase, why_no_model
 from harness.engine.compare_sets import numbered
 from harness.engine.evidence import CellRule, Evidence, NotDefined

@@ -16,8 +16,8 @@ from harness import agent
 from harness.core.records.cell import AXIS_DEFAULTS, SESSION_ENTRY
 from harness.core.records.scenario import agent_module
 from harness.corpus.case import Case
-from harness.corpus.generation_case import GenerationSupport
-from harness.corpus.upcast import FLOAT64_BYTES
+from harness.corpus.decoders.generation_case import GenerationSupport
+from harness.corpus.derived.upcast import FLOAT64_BYTES
 from harness.engine.further import has_other_inputs
 from harness.engine.mapped_tensors import Tensors
 from harness.engine.message_budget import MessageBudget, budget_of

@@ -12,8 +12,8 @@ from harness.core.records.scenario import GENERATE, PLAIN
 from harness.core.values.value import NamedValues
 from harness.core.verdicts.missing import Need, missing
 from harness.corpus.case import Case
-from harness.corpus.inner_outputs import hidden_tensors
-from harness.corpus.zeroing import may_be_zeroed
+from harness.corpus.derived.inner_outputs import hidden_tensors
+from harness.corpus.derived.zeroing import may_be_zeroed
 from harness.engine.agreement_measure import goldens_of, with_agreement
 from harness.engine.cases import Cases
 from harness.engine.early_end import clean_error, tells_no_memory

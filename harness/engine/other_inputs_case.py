@@ -12,11 +12,11 @@ from harness.core.records.verdict import Family
 from harness.core.text.errors import one_line
 from harness.core.values.value import Array, NamedValues, Tensor, Value, leaves
 from harness.core.verdicts.decide import verdict_of
+from harness.corpus.beside.data_sets import DataSet
 from harness.corpus.case import Case
-from harness.corpus.data_sets import DataSet
-from harness.corpus.derived_models import digest_of
-from harness.corpus.origins import DrawnBy
-from harness.corpus.scenario_case import Inapplicable
+from harness.corpus.derived.derived_models import digest_of
+from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.model.origins import DrawnBy
 from harness.engine.compare_sets import compare_sets, is_same
 from harness.engine.evidence import Evidence
 from harness.engine.outcome import Ran

@@ -17,8 +17,8 @@ from harness.core.comparison.ties import Chosen
 from harness.core.comparison.unordered import Unordered
 from harness.core.values.value import Array, NamedValues, Tensor, Value
 from harness.corpus.case import Case
-from harness.corpus.inner_outputs import judging_origins
-from harness.corpus.origins import ChosenFrom, CopiedFrom, DrawnBy, QuantizedWith, UnorderedWith
+from harness.corpus.derived.inner_outputs import judging_origins
+from harness.corpus.model.origins import ChosenFrom, CopiedFrom, DrawnBy, QuantizedWith, UnorderedWith
 from harness.engine.compare_sets import numbered
 
 

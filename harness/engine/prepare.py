@@ -6,8 +6,8 @@ from pathlib import Path
 from harness.core.text.errors import Problem, UsageError
 from harness.corpus.packages.model_package import is_package
 from harness.corpus.packages.package_suite import open_package
-from harness.corpus.suite import Suite, open_folder
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suite import Suite, open_folder
+from harness.corpus.suites.suites import open_suite
 from harness.plan.baseline_file import with_baselines
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, read_matrix

@@ -21,7 +21,7 @@ from harness.core.values.value import DTYPES, STRING, Array, NamedValues, Tensor
 from harness.core.verdicts.adjudicate import adjudicate, beyond_uncertainty, reference_distances
 from harness.core.verdicts.compare import OutputComparison
 from harness.corpus.case import Case
-from harness.corpus.element_types import NARROWER
+from harness.corpus.model.element_types import NARROWER
 from harness.engine.compare_sets import compare_sets, flat
 from harness.engine.evidence import Evidence
 from harness.engine.task import QuestionKind

@@ -131,7 +131,7 @@ class References:
     def spread(self, case: Case, noise_at: str) -> Spread | str | None:
         """Return a noise of a model, or why it has none; None if it has to be asked.
 
-        For ``noise_at`` see ``harness.corpus.noisy.with_allowed``.
+        For ``noise_at`` see ``harness.corpus.derived.noisy.with_allowed``.
         """
         if case.frozen is not None:
             return case.frozen.noise

@@ -79,10 +79,10 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
         runtime: The runtime whose CPU provider answers.
         scenario: The scenario that determines the model's data and the use of the session.
         precision: The precision that the model is converted to; ``fp32`` leaves it as it is.
-        noise_at: For the kind ``NOISE`` the source of the noise, see ``harness.corpus.noisy.with_allowed``;
-            else empty.
+        noise_at: For the kind ``NOISE`` the source of the noise, see
+            ``harness.corpus.derived.noisy.with_allowed``; else empty.
         others: Whether the model gets other inputs: those of ``harness.agent.other_inputs``.
-        draw: Which generated inputs it gets; see ``harness.corpus.attempts``.
+        draw: Which generated inputs it gets; see ``harness.corpus.inputs.attempts``.
     """
 
     suite: str

@@ -22,12 +22,12 @@ from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
 
 from harness.core.text.errors import one_line
 from harness.core.values.value import NamedValues, from_wire, to_wire
-from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.beside.file_state import cached_state
+from harness.corpus.beside.value_file import read_value, write_value
+from harness.corpus.caches.cache import cache_root, fill_once
+from harness.corpus.caches.row_cache import LARGEST_CONTENT, open_row_cache
 from harness.corpus.case import Case
-from harness.corpus.file_state import cached_state
-from harness.corpus.protos import TooLargeError
-from harness.corpus.row_cache import LARGEST_CONTENT, open_row_cache
-from harness.corpus.value_file import read_value, write_value
+from harness.corpus.model.protos import TooLargeError
 from harness.golden.golden_answer import Golden
 
 GOLDEN_FORMAT = 6

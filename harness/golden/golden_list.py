@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from harness.corpus.cache import remove_entry
+from harness.corpus.caches.cache import remove_entry
 from harness.golden.golden_cache import GOLDEN_FORMAT, GoldenManifest, goldens_folder, read_manifest
 from harness.golden.provenance import provenance
 

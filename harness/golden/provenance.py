@@ -6,7 +6,7 @@ import importlib.metadata
 import platform
 from pathlib import Path
 
-from harness.corpus.runtime_version import onnxruntime_version
+from harness.corpus.caches.runtime_version import onnxruntime_version
 
 SESSION = {"session.disable_quant_qdq": "1"}
 """Session configuration of goldens: quantized models are computed as ONNX defines them.

@@ -21,10 +21,10 @@ from harness.core.files.reading import MOST_FILE, open_regular, read_regular
 from harness.core.files.writing import write_aside
 from harness.core.text.errors import UsageError, one_line
 from harness.core.values.value import NamedValues
+from harness.corpus.beside.data_sets import GENERATED
 from harness.corpus.case import SEED, Case
-from harness.corpus.data_sets import GENERATED
-from harness.corpus.port import ValueType
-from harness.corpus.protos import encode
+from harness.corpus.model.port import ValueType
+from harness.corpus.model.protos import encode
 from harness.golden.golden_answer import Golden
 from harness.golden.provenance import cpu_features
 

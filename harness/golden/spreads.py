@@ -15,7 +15,7 @@ import numpy as np
 from harness.core.noise.noise_moves import Move
 from harness.core.noise.spread import Spread
 from harness.core.values.value import Array, Floats
-from harness.corpus import noisy, zeroing
+from harness.corpus.derived import noisy, zeroing
 from harness.golden.golden_cache import keep_beside, read_intact
 
 SPREADS_FORMAT = 9
@@ -42,7 +42,7 @@ class _SpreadManifest(msgspec.Struct, frozen=True, kw_only=True):
 def load_spread(entry: Path, noise_at: str) -> Spread | None:
     """Return a spread in the entry of a golden, or None; a damaged one is removed.
 
-    For ``noise_at`` see ``harness.corpus.noisy.with_allowed``.
+    For ``noise_at`` see ``harness.corpus.derived.noisy.with_allowed``.
     """
     home = entry / f"spread_{noise_at}"
     if not home.is_dir():
@@ -81,7 +81,7 @@ def load_spread(entry: Path, noise_at: str) -> Spread | None:
 def save_spread(entry: Path, noise_at: str, spread: Spread, amplitudes: tuple[float, ...]) -> None:
     """Store a spread in the entry of its golden; do nothing if the golden is not stored.
 
-    For ``amplitudes`` see ``harness.corpus.noisy.amplitudes_of``.
+    For ``amplitudes`` see ``harness.corpus.derived.noisy.amplitudes_of``.
 
     Raises:
         UsageError: The cache cannot be written.

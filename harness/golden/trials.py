@@ -8,9 +8,9 @@ import msgspec
 from harness.core.comparison.tolerance import default_tolerance
 from harness.core.comparison.weak_golden import holds_nan, is_faint, why_weak
 from harness.core.text.errors import one_line
-from harness.corpus.attempts import STRONGER, InputAttempt
 from harness.corpus.case import Case, at_attempt
-from harness.corpus.model_errors import ModelError
+from harness.corpus.inputs.attempts import STRONGER, InputAttempt
+from harness.corpus.model.model_errors import ModelError
 from harness.golden.golden_answer import Golden
 
 FindGolden = Callable[[Case], Golden | None]

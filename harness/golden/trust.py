@@ -18,7 +18,7 @@ LISTED = 3
 """Most operators that a reason names; it counts the others."""
 
 Versions = dict[str, tuple[int, ...]]
-"""Operator, as ``harness.corpus.used_operators`` names it -> ``since_version`` of schemas."""
+"""Operator, as ``harness.corpus.model.used_operators`` names it -> ``since_version`` of schemas."""
 
 
 class Trust(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,7 +68,7 @@ def doubt_about(
     """Return why ``onnx.reference`` is not trusted for a model; empty if it is.
 
     Args:
-        operators: Operators of the model, as ``harness.corpus.used_operators`` returns them.
+        operators: Operators of the model, as ``harness.corpus.model.used_operators`` returns them.
         float_types: Floating element types of the model. The check covers float32 and float64 only.
         trust: What was checked; the shipped table if None.
         onnx_version: The version of onnx that is used; the installed one if empty. No other version than the

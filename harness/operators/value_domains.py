@@ -6,7 +6,7 @@ from typing import Protocol
 import msgspec
 
 Extent = int | str
-"""The length of an axis: a number, or the name of a dimension; see ``harness.corpus.open_sizes``."""
+"""The length of an axis: a number, or the name of a dimension; see ``harness.corpus.inputs.open_sizes``."""
 
 Extents = tuple[Extent | None, ...]
 """The shape of a tensor, as far as it is known."""

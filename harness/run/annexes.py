@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol, cast
 
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 from harness.plan.matrix import Matrix
 
 _TRIAGE = "harness.annex.triage.command_triage"

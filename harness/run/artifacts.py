@@ -11,7 +11,7 @@ from harness.core.records.record import Record
 from harness.core.records.verdict import Family
 from harness.core.values.value import value_bytes
 from harness.core.verdicts.own_error import own_error, without_verdict
-from harness.corpus.protos import encode
+from harness.corpus.model.protos import encode
 from harness.engine.events import Finished, ProcessEnded
 
 _INPUTS_LIMIT = 16 << 20

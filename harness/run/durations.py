@@ -10,7 +10,7 @@ import msgspec
 from harness.core.files.writing import write_aside
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.corpus.cache import cache_root
+from harness.corpus.caches.cache import cache_root
 from harness.engine.queues import RESTART_MS
 
 MOST_MATRICES = 64

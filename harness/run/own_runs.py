@@ -17,7 +17,7 @@ from harness.core.files.reading import read_regular
 from harness.core.files.writing import aside, write_aside
 from harness.core.records.run_info import RunInfo
 from harness.core.text.errors import UsageError
-from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.caches.cache import cache_root, fill_once
 
 INFO = "run.json"
 _CODES = "run.mac"

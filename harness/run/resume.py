@@ -11,8 +11,8 @@ from harness.core.records.record import Record
 from harness.core.records.run_info import RunInfo
 from harness.core.text.errors import UsageError, one_line
 from harness.corpus.case import load_case
-from harness.corpus.model_errors import ModelError
-from harness.corpus.suite import Suite
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.suites.suite import Suite
 from harness.plan.plan import Plan
 
 _SHOWN = 4

@@ -22,7 +22,7 @@ import filelock
 import msgspec
 
 from harness.core.text.errors import UsageError, one_line
-from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.caches.cache import cache_root, fill_once
 from harness.plan.target import Runtime, is_path
 from harness.runtimes import npm
 from harness.runtimes.installer import Installer, InstallError

@@ -10,7 +10,7 @@ import msgspec
 
 from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.corpus.case import Case, load_case
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 from harness.engine.admission import processors
 from harness.engine.engine import Engine
 from harness.engine.events import Answered, Event, Noted, TargetReady, Warned

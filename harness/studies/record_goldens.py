@@ -6,9 +6,9 @@ import msgspec
 
 from harness.core.text.errors import UsageError, one_line
 from harness.core.verdicts.own_error import own_error
-from harness.corpus.model_errors import ModelError
-from harness.corpus.protos import TooLargeError
-from harness.corpus.suite import Suite
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.model.protos import TooLargeError
+from harness.corpus.suites.suite import Suite
 from harness.engine.events import Answered
 from harness.engine.reference_check import NAMES
 from harness.engine.references import References, Stores

@@ -12,8 +12,8 @@ from harness.catalog.catalog import find_provider
 from harness.catalog.provider import Provider
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
-from harness.corpus.cache import cache_root, fill_once
-from harness.corpus.suite import Suite, open_folder
+from harness.corpus.caches.cache import cache_root, fill_once
+from harness.corpus.suites.suite import Suite, open_folder
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.expand import expand

@@ -9,9 +9,9 @@ import msgspec
 from harness.core.records.facts import UNREPEATABLE
 from harness.core.text.errors import UsageError, one_line
 from harness.corpus.case import Case
-from harness.corpus.model_errors import ModelError
-from harness.corpus.origins import RANDOM_OPERATORS
-from harness.corpus.suite import Suite, open_folder
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.model.origins import RANDOM_OPERATORS
+from harness.corpus.suites.suite import Suite, open_folder
 from harness.engine.events import Answered, TargetReady
 from harness.engine.references import References, Stores
 from harness.golden.golden_answer import Golden

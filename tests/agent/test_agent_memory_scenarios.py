@@ -12,7 +12,7 @@ from onnx import numpy_helper
 from harness.agent.adapter_names import ADAPTER_PREFIX
 from harness.agent.onnx_bytes import companions, stored_weights, with_stored_weights
 from harness.core.values.value import Tensor, Value, from_wire, tensor
-from harness.corpus.lora_copy import ADAPTER_INPUTS
+from harness.corpus.derived.lora_copy import ADAPTER_INPUTS
 from tests.kit import parse
 
 Serve = Callable[..., dict[str, Any]]

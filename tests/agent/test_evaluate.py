@@ -14,7 +14,7 @@ from onnx import helper
 from harness.agent.evaluate import play
 from harness.agent.target_errors import UnsupportedError
 from harness.core.values.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
-from harness.corpus.element_types import NUMBERS
+from harness.corpus.model.element_types import NUMBERS
 from harness.engine.mapped_tensors import Tensors
 from harness.engine.messages import RunResult
 from harness.engine.outcome import Ran, from_result

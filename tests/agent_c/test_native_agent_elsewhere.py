@@ -19,7 +19,7 @@ import onnx
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suites import open_suite
 from harness.runtimes.native_agent import build_agent
 from harness.runtimes.uv import find_uv
 from tests.kit import harness, records_of, run_matrix

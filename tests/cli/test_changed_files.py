@@ -13,8 +13,8 @@ from onnx import numpy_helper
 from harness.cli import main
 from harness.core.files.reading import read_regular
 from harness.corpus.case import load_case, model_files_state
-from harness.corpus.model_errors import ChangedFileError, ModelError
-from harness.corpus.suite import open_folder
+from harness.corpus.model.model_errors import ChangedFileError, ModelError
+from harness.corpus.suites.suite import open_folder
 from harness.engine import dispatcher
 from harness.engine.files_in_use import FilesInUse
 from tests.kit import read_rows
@@ -166,6 +166,6 @@ def test_external_data_and_test_data_belong_to_it(tmp_path: Path, monkeypatch: p
             return content[:-3]
         return content
 
-    monkeypatch.setattr("harness.corpus.data_set_files.read_regular", torn)
+    monkeypatch.setattr("harness.corpus.beside.data_set_files.read_regular", torn)
     with pytest.raises(ChangedFileError):
         suite.load("models", "m.onnx")

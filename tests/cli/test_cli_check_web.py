@@ -7,7 +7,7 @@ import pytest
 
 from harness.cli import main
 from harness.cli.web import PACKAGES, SOFTWARE_GPU
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.plan.matrix import read_matrix
 from tests.programs import write_program
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
-from harness.corpus.suites import suite_lines
+from harness.corpus.suites.suites import suite_lines
 
 Project = Callable[..., Path]
 

@@ -17,7 +17,7 @@ from harness.cli import main
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
 from harness.core.text.errors import EXIT_OK, EXIT_USAGE
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.engine.prepare import prepare
 from harness.plan.matrix import Matrix
 from harness.run.own_runs import KEY, own_info, write_info

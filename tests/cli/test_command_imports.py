@@ -52,7 +52,7 @@ def test_a_record_and_a_plan_need_no_arrays() -> None:
         "plan.plan",
         "plan.matrix",
         "engine.prepare",
-        "corpus.suites",
+        "corpus.suites.suites",
     )
     program = (
         f"import importlib, sys\nfor name in {modules}: importlib.import_module('harness.' + name)\n"

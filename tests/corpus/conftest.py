@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from tests import kit
 
 RELU = "agraph (float[N] x) => (float[N] y) { y = Relu(x) }"

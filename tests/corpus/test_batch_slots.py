@@ -8,10 +8,10 @@ import onnx
 import pytest
 
 from harness.core.values.value import Tensor
+from harness.corpus.beside.data_sets import DataSet
 from harness.corpus.case import Case, load_case
-from harness.corpus.data_sets import DataSet
-from harness.corpus.scenario_case import Inapplicable, scenario_case
-from harness.corpus.suite import Suite
+from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.suites.suite import Suite
 
 onnxruntime: Any = pytest.importorskip("onnxruntime")
 

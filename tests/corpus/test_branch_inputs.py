@@ -8,7 +8,7 @@ import onnx.parser
 import pytest
 
 from harness.core.records.run_work import Unchecked
-from harness.corpus.branch_inputs import branch_inputs
+from harness.corpus.model.branch_inputs import branch_inputs
 from tests.kit import of_folder, records_of, run_matrix
 
 BRANCHES = """<then_branch = t () => (float[N] a) { a = Relu (x) },

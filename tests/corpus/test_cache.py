@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from harness.core.text.errors import UsageError
-from harness.corpus.cache import ENVIRONMENT, cache_root, fill_once
+from harness.corpus.caches.cache import ENVIRONMENT, cache_root, fill_once
 
 BUILDER = """
 import sys, time
 from pathlib import Path
-from harness.corpus.cache import fill_once
+from harness.corpus.caches.cache import fill_once
 
 def build(folder):
     with open(sys.argv[2], "a") as log:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from onnx import numpy_helper
 
 from harness.core.values.value import Array, Sequence, Tensor
+from harness.corpus.beside.data_sets import GENERATED
 from harness.corpus.case import Case, load_case
-from harness.corpus.data_sets import GENERATED
-from harness.corpus.model_errors import InputError, MisnamedError, ModelError
-from harness.corpus.port import Port, ValueType
-from harness.corpus.suite import Suite, open_folder
+from harness.corpus.model.model_errors import InputError, MisnamedError, ModelError
+from harness.corpus.model.port import Port, ValueType
+from harness.corpus.suites.suite import Suite, open_folder
 from harness.engine.early_end import without_case
 
 RELU = "agraph (float[N] x) => (float[N] y) { y = Relu(x) }"

@@ -10,8 +10,8 @@ import pytest
 from harness.core.records.model_settings import InputSettings, ModelSettings
 from harness.core.values.value import Array, Tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.model_errors import ModelError
-from harness.corpus.suite import open_folder
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.suites.suite import open_folder
 
 BERT = """agraph (int64[batch, seq] input_ids, int64[batch, seq] attention_mask, float[batch, 3] x)
 => (float[b, s] y) { y = Identity(x) }"""

@@ -5,9 +5,9 @@ import pytest
 
 from harness.core.records.model_settings import InputSettings
 from harness.core.values.value import Array, Tensor
-from harness.corpus.contents import Constant, Content, Counting, Indices, Range, content_of
-from harness.corpus.generated_inputs import generate
-from harness.corpus.port import Port, ValueType
+from harness.corpus.inputs.contents import Constant, Content, Counting, Indices, Range, content_of
+from harness.corpus.inputs.generated_inputs import generate
+from harness.corpus.model.port import Port, ValueType
 from harness.operators.value_domains import Domain
 
 

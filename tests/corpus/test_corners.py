@@ -9,10 +9,10 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from harness.core.values.value import Tensor
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import load_case
 from harness.corpus.corners.write import corners, model_of
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suites import open_suite
 
 CORNERS = corners()
 

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.corpus.case import load_case
-from harness.corpus.model_errors import ModelError
-from harness.corpus.suite import Suite
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.suites.suite import Suite
 from tests.kit import write_model
 
 MODEL = """<ir_version: 9, opset_import: ["" : 17]>

@@ -11,14 +11,14 @@ import onnx.helper as oh
 import onnx.parser
 import pytest
 
+from harness.corpus.beside.data_set_archive import MOST_MEMBERS, read_data_set_archive
+from harness.corpus.beside.numpy_files import read_npy, read_npz
 from harness.corpus.case import load_case
-from harness.corpus.data_budget import DataBudget
-from harness.corpus.data_set_archive import MOST_MEMBERS, read_data_set_archive
-from harness.corpus.model_errors import BoundError, InputError
-from harness.corpus.numpy_files import read_npy, read_npz
-from harness.corpus.port import ValueType
-from harness.corpus.protos import decode_named
-from harness.corpus.suite import open_folder
+from harness.corpus.model.data_budget import DataBudget
+from harness.corpus.model.model_errors import BoundError, InputError
+from harness.corpus.model.port import ValueType
+from harness.corpus.model.protos import decode_named
+from harness.corpus.suites.suite import open_folder
 from harness.corpus.work.estimate import work_of
 
 Write = Callable[..., Path]
@@ -82,7 +82,7 @@ def test_all_data_sets_of_a_model_share_one_budget(
         np.save(home / "input_0.npy", np.zeros(1 << 10, np.float32))
     suite = open_folder(path.parent)
     assert len(load_case(suite, path.name, {}).data_sets) == 3
-    monkeypatch.setattr("harness.corpus.data_sets.DataBudget", lambda: DataBudget(3 << 12))
+    monkeypatch.setattr("harness.corpus.beside.data_sets.DataBudget", lambda: DataBudget(3 << 12))
     with pytest.raises(InputError, match=f"test_data_set_2/input_0.npy: the {TOO_LARGE}"):
         load_case(suite, path.name, {"N": 4})
 
@@ -99,7 +99,7 @@ def test_a_file_of_data_beyond_the_bound_is_not_read(write_model: Write) -> None
 
 def test_an_archive_of_too_many_files_is_not_read_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_MEMBERS == 10_000
-    monkeypatch.setattr("harness.corpus.data_set_archive.MOST_MEMBERS", 10)
+    monkeypatch.setattr("harness.corpus.beside.data_set_archive.MOST_MEMBERS", 10)
     with tarfile.open(tmp_path / "m.tar.gz", "w:gz") as archive:
         for number in range(11):
             archive.addfile(tarfile.TarInfo(f"m/{number}"))

@@ -13,14 +13,14 @@ import pytest
 from onnx import numpy_helper
 
 from harness.core.values.value import Array, Tensor
-from harness.corpus import data_set_archive
+from harness.corpus.beside import data_set_archive
+from harness.corpus.beside.data_sets import GENERATED
+from harness.corpus.beside.file_state import model_state
+from harness.corpus.beside.numpy_files import read_npz
 from harness.corpus.case import Case, load_case
-from harness.corpus.data_budget import DataBudget
-from harness.corpus.data_sets import GENERATED
-from harness.corpus.file_state import model_state
-from harness.corpus.model_errors import ModelError
-from harness.corpus.numpy_files import read_npz
-from harness.corpus.suite import open_folder
+from harness.corpus.model.data_budget import DataBudget
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.suites.suite import open_folder
 
 SUBTRACT = "agraph (float[N] left, float[N] right) => (float[N] y) { y = Sub(left, right) }"
 

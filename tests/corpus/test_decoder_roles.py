@@ -11,12 +11,12 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.annex.made.decoders.roster import DECODERS, decoder_names
 from harness.core.values.value import Tensor
+from harness.corpus.beside.file_state import model_state
+from harness.corpus.beside.genai_config import CONFIG_NAME, ConfigError
 from harness.corpus.case import Case, load_case
-from harness.corpus.decoder import CachePair, Decoder, decoder_of
-from harness.corpus.file_state import model_state
-from harness.corpus.genai_config import CONFIG_NAME, ConfigError
-from harness.corpus.suite import open_file, open_folder
-from harness.corpus.suites import open_suite
+from harness.corpus.decoders.decoder import CachePair, Decoder, decoder_of
+from harness.corpus.suites.suite import open_file, open_folder
+from harness.corpus.suites.suites import open_suite
 
 IDS, FLOAT, BOOL, INT32 = TensorProto.INT64, TensorProto.FLOAT, TensorProto.BOOL, TensorProto.INT32
 Ports = dict[str, tuple[int, tuple[Any, ...]]]

@@ -10,9 +10,9 @@ from harness.annex.made.decoders.roster import write_decoder
 from harness.core.records.ways import TextSettings
 from harness.core.values.value import NamedValues, Tensor, Value
 from harness.corpus.case import Case, load_case
-from harness.corpus.decoder_step import step_inputs
-from harness.corpus.generation_case import GenerationSupport, data_sets_of, generation_of
-from harness.corpus.suite import open_folder
+from harness.corpus.decoders.decoder_step import step_inputs
+from harness.corpus.decoders.generation_case import GenerationSupport, data_sets_of, generation_of
+from harness.corpus.suites.suite import open_folder
 from tests import small_decoders
 
 ort: Any = pytest.importorskip("onnxruntime")

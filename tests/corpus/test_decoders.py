@@ -12,14 +12,14 @@ import pytest
 from harness.annex.made.decoders.blocks import in_blocks
 from harness.annex.made.decoders.form import LAYERS
 from harness.annex.made.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
+from harness.corpus.beside.genai_config import CONFIG_NAME
 from harness.corpus.case import load_case
-from harness.corpus.genai_config import CONFIG_NAME
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suites import open_suite
 
 LISTING = """
 import sys
-from harness.corpus.genai_config import CONFIG_NAME
-from harness.corpus.suites import open_suite
+from harness.corpus.beside.genai_config import CONFIG_NAME
+from harness.corpus.suites.suites import open_suite
 
 suite = open_suite("generate")
 assert len(suite.models()) > 20

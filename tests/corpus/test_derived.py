@@ -9,9 +9,9 @@ import filelock
 import pytest
 
 from harness.corpus.case import Case, load_case
-from harness.corpus.derived_models import prune_derived
-from harness.corpus.suite import open_file
-from harness.corpus.upcast import float64_case
+from harness.corpus.derived.derived_models import prune_derived
+from harness.corpus.derived.upcast import float64_case
+from harness.corpus.suites.suite import open_file
 
 DAY_S = 86400.0
 

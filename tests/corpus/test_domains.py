@@ -10,8 +10,8 @@ from onnx.reference import ReferenceEvaluator
 
 from harness.core.values.value import Array, Tensor
 from harness.corpus.case import load_case
-from harness.corpus.domain_walk import domains_of
-from harness.corpus.suite import open_folder
+from harness.corpus.inputs.domain_walk import domains_of
+from harness.corpus.suites.suite import open_folder
 from harness.operators.value_domains import COUNTED, DIVISOR, POSITIVE, SCALE, Domain
 
 HEADER = '<ir_version: 9, opset_import: ["" : 17, "com.microsoft" : 1]>'

@@ -9,10 +9,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.corpus.case import Case, load_case
-from harness.corpus.external_copy import ALIGNMENT, SMALLEST, external_copy
-from harness.corpus.model_errors import ModelError
-from harness.corpus.scenario_case import Inapplicable, scenario_case
-from harness.corpus.suite import open_folder
+from harness.corpus.derived.external_copy import ALIGNMENT, SMALLEST, external_copy
+from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.suites.suite import open_folder
 
 ROWS = SMALLEST // 4
 

@@ -8,8 +8,8 @@ import pytest
 from onnx import helper
 
 from harness.corpus.case import Case, load_case
-from harness.corpus.model_errors import ModelError
-from harness.corpus.suite import open_folder
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.suites.suite import open_folder
 
 links = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege on Windows")
 WEIGHTS = np.arange(4, dtype=np.float32).tobytes()

@@ -1,7 +1,7 @@
 import onnx
 import onnx.parser
 
-from harness.corpus.model_facts import model_facts
+from harness.corpus.model.model_facts import model_facts
 
 
 def parsed(graph: str) -> onnx.ModelProto:

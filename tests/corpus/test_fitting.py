@@ -11,11 +11,11 @@ import pytest
 from onnx import numpy_helper
 
 from harness.core.values.value import Tensor
-from harness.corpus.attempts import ATTEMPTS, InputAttempt
 from harness.corpus.case import Case, at_draw, load_case
-from harness.corpus.nodes import bodies
-from harness.corpus.recipe import Recipe
-from harness.corpus.suite import open_folder
+from harness.corpus.inputs.attempts import ATTEMPTS, InputAttempt
+from harness.corpus.inputs.recipe import Recipe
+from harness.corpus.model.nodes import bodies
+from harness.corpus.suites.suite import open_folder
 
 HEADER = '<ir_version: 9, opset_import: ["" : 17]>'
 

@@ -24,9 +24,9 @@ from harness.annex.made.fuzz_suite import choice_of, fuzz_name, model_number
 from harness.core.text.errors import UsageError
 from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
-from harness.corpus.element_types import is_floating
-from harness.corpus.suites import open_model, open_suite
-from harness.corpus.undefined import undefined_outputs
+from harness.corpus.model.element_types import is_floating
+from harness.corpus.model.undefined import undefined_outputs
+from harness.corpus.suites.suites import open_model, open_suite
 
 MODELS = 400
 
@@ -145,7 +145,7 @@ def test_a_wrong_name_is_a_usage_error(name: str) -> None:
 
 def test_listing_imports_no_onnx() -> None:
     code = (
-        "import sys; from harness.corpus.suites import open_suite;"
+        "import sys; from harness.corpus.suites.suites import open_suite;"
         "print(len(open_suite('fuzz:1:50').models()), 'onnx' in sys.modules, 'onnxruntime' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from harness.core.values.value import DTYPES, Map, Sequence, Tensor, Value
-from harness.corpus.generated_inputs import SAMPLE_WORDS, generate
-from harness.corpus.port import Port, ValueType
+from harness.corpus.inputs.generated_inputs import SAMPLE_WORDS, generate
+from harness.corpus.model.port import Port, ValueType
 
 
 def made(declared: ValueType, model: str = "m", name: str = "x", seed: int = 0) -> Value:

@@ -5,8 +5,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from harness.corpus.heads import heads_of
-from harness.corpus.suites import open_suite
+from harness.corpus.model.heads import heads_of
+from harness.corpus.suites.suites import open_suite
 
 WEIGHTS = {"w": (4, 8), "v": (8, 3), "b": (3,), "q": (4, 4)}
 

@@ -11,11 +11,11 @@ from harness.core.records.model_settings import InputSettings, ModelSettings
 from harness.core.values.value import Array, Tensor
 from harness.corpus.case import load_case
 from harness.corpus.input_words import fed_words
-from harness.corpus.model_errors import SettingsError
-from harness.corpus.port import Port, ValueType
-from harness.corpus.recipes.recipe_parts import by_recipe, elements_of
-from harness.corpus.recipes.row_lengths import row_lengths
-from harness.corpus.suite import open_folder
+from harness.corpus.inputs.recipes.recipe_parts import by_recipe, elements_of
+from harness.corpus.inputs.recipes.row_lengths import row_lengths
+from harness.corpus.model.model_errors import SettingsError
+from harness.corpus.model.port import Port, ValueType
+from harness.corpus.suites.suite import open_folder
 
 READER = """agraph (float[N,3,32,48] image, int64[N,T] ids, int64[N,T] mask, int64[N] size, float[B,4] boxes)
 => (float[a,b,c,d] y, int64[e,f] z, int64[g,h] m, int64[i] s, float[j,k] x)

@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from harness.corpus.cache import fill_intact, fill_once
+from harness.corpus.caches.cache import fill_intact, fill_once
+from harness.corpus.caches.intact import DIGESTS_FILE, find_damaged, mend
 from harness.corpus.case import load_case
-from harness.corpus.intact import DIGESTS_FILE, find_damaged, mend
-from harness.corpus.model_errors import ChangedFileError, DamagedError, MendedError
-from harness.corpus.suite import Suite
+from harness.corpus.model.model_errors import ChangedFileError, DamagedError, MendedError
+from harness.corpus.suites.suite import Suite
 from harness.engine.files_in_use import FilesInUse
 
 Write = Callable[..., Path]

@@ -16,11 +16,11 @@ from onnx import TensorProto, helper
 
 from harness.core.values.value import Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.case import Case, load_case
-from harness.corpus.model_errors import InputError, ModelError
-from harness.corpus.model_file import ModelFile, read_lean
-from harness.corpus.port import ValueType
-from harness.corpus.protos import encode
-from harness.corpus.suite import Suite, open_folder
+from harness.corpus.model.model_errors import InputError, ModelError
+from harness.corpus.model.model_file import ModelFile, read_lean
+from harness.corpus.model.port import ValueType
+from harness.corpus.model.protos import encode
+from harness.corpus.suites.suite import Suite, open_folder
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -81,7 +81,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         return read_lean(path)
 
     monkeypatch.setattr("harness.corpus.case.read_lean", spy)
-    monkeypatch.setattr("harness.corpus.file_state.SETTLED_NS", -(10**12))
+    monkeypatch.setattr("harness.corpus.beside.file_state.SETTLED_NS", -(10**12))
     return found
 
 
@@ -283,7 +283,7 @@ def test_young_files_are_read_each_time(
     home: Path, reads: list[Path], monkeypatch: pytest.MonkeyPatch, young: str | None
 ) -> None:
     # A file that changes twice within a tick of the clock looks the same after both.
-    monkeypatch.setattr("harness.corpus.file_state.SETTLED_NS", 2 * 10**9)
+    monkeypatch.setattr("harness.corpus.beside.file_state.SETTLED_NS", 2 * 10**9)
     # Times of last change cannot be set, so the clock goes ahead instead.
     ahead = time.time_ns() + 60 * 10**9
     monkeypatch.setattr("harness.corpus.case.time.time_ns", lambda: ahead)

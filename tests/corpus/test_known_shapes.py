@@ -8,9 +8,9 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from harness.corpus.fitting.known_tensors import NOTHING, KnownTensor, results_of
-from harness.corpus.fitting.small_tensors import MOST_NUMBERS
-from harness.corpus.suites import operator_tests
+from harness.corpus.inputs.fitting.known_tensors import NOTHING, KnownTensor, results_of
+from harness.corpus.inputs.fitting.small_tensors import MOST_NUMBERS
+from harness.corpus.suites.suites import operator_tests
 
 BY_VALUES = {
     "Attention", "Compress", "ImageDecoder", "Loop", "MaxUnpool", "NonMaxSuppression", "NonZero", "Range",

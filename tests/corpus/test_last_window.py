@@ -5,7 +5,7 @@ import pytest
 
 from harness.annex.made.forms.draw import ChoiceStream
 from harness.annex.made.forms.numbered_forms import KernelChoice, form_model, known_operators
-from harness.corpus.last_window import begins_behind
+from harness.corpus.model.last_window import begins_behind
 
 
 @pytest.mark.parametrize(

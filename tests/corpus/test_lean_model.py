@@ -11,8 +11,8 @@ import onnx.parser
 import pytest
 from onnx import numpy_helper
 
-from harness.corpus.lean_model import LARGE, WEIGHTS_FILE, lean_content
-from harness.corpus.model_file import load_lean, load_model, read_lean
+from harness.corpus.model.lean_model import LARGE, WEIGHTS_FILE, lean_content
+from harness.corpus.model.model_file import load_lean, load_model, read_lean
 
 ROWS = 600
 TEXT = f"""<ir_version: 8, opset_import: ["" : 17]>

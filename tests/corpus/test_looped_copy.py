@@ -9,11 +9,11 @@ import onnx
 import pytest
 
 from harness.core.values.value import tensor
+from harness.corpus.beside.data_sets import DataSet
 from harness.corpus.case import Case, load_case
-from harness.corpus.data_sets import DataSet
-from harness.corpus.looped_copy import ITERATIONS, looped_copy
-from harness.corpus.scenario_case import Inapplicable, scenario_case
-from harness.corpus.suite import open_folder
+from harness.corpus.derived.looped_copy import ITERATIONS, looped_copy
+from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.suites.suite import open_folder
 from harness.engine.cell_record import model_content
 from tests.kit import parse
 

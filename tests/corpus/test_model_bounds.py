@@ -10,12 +10,12 @@ import onnx.helper as oh
 import pytest
 
 from harness.corpus.case import load_case
-from harness.corpus.domain_walk import domains_of
-from harness.corpus.model_bounds import MOST_NODES, check_bounds
-from harness.corpus.model_errors import BoundError, ModelError
-from harness.corpus.model_facts import model_facts
+from harness.corpus.inputs.domain_walk import domains_of
+from harness.corpus.model.model_bounds import MOST_NODES, check_bounds
+from harness.corpus.model.model_errors import BoundError, ModelError
+from harness.corpus.model.model_facts import model_facts
 from harness.corpus.noise.flat import NotFlatError, flattened
-from harness.corpus.suite import open_folder
+from harness.corpus.suites.suite import open_folder
 from harness.corpus.work.estimate import work_of
 
 FLOAT = onnx.TensorProto.FLOAT

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from harness.corpus import model_check
-from harness.corpus.helper_process import HelperProcess
-from harness.corpus.model_check import broken_rule, end_checker
+from harness.corpus.suites import model_check
+from harness.corpus.suites.helper_process import HelperProcess
+from harness.corpus.suites.model_check import broken_rule, end_checker
 from tests.kit import write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17, "nowhere" : 1]> '

@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.corpus.named_lengths import with_named_lengths
-from harness.corpus.port import Port, ValueType
+from harness.corpus.inputs.named_lengths import with_named_lengths
+from harness.corpus.model.port import Port, ValueType
 from harness.operators.value_domains import Domain
 
 

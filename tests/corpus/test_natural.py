@@ -2,8 +2,8 @@
 
 import pytest
 
-from harness.corpus.port import Port, ValueType
-from harness.corpus.recipes.natural import natural
+from harness.corpus.inputs.recipes.natural import natural
+from harness.corpus.model.port import Port, ValueType
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,10 @@ import pytest
 from onnx import numpy_helper
 
 from harness.core.values.value import Map, Sequence, Tensor, Value
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import load_case
-from harness.corpus.suite import Suite
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suite import Suite
+from harness.corpus.suites.suites import open_suite
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import helper, numpy_helper
 
-from harness.corpus.nodes import constant_of
+from harness.corpus.model.nodes import constant_of
 
 
 @pytest.mark.parametrize(

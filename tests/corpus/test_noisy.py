@@ -13,9 +13,8 @@ from harness.core.noise.noise import noise_of
 from harness.core.noise.spread import PROBES, Spread, spread_of
 from harness.core.values.value import Array, NamedValues, Tensor, tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.derived_models import MODEL_FILE
-from harness.corpus.noise import AMPLITUDE
-from harness.corpus.noisy import (
+from harness.corpus.derived.derived_models import MODEL_FILE
+from harness.corpus.derived.noisy import (
     JUMPING,
     SAMPLES,
     SMOOTH,
@@ -24,8 +23,9 @@ from harness.corpus.noisy import (
     noisy_case,
     noisy_entry,
 )
-from harness.corpus.scenario_case import Inapplicable
-from harness.corpus.suite import open_folder
+from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.noise import AMPLITUDE
+from harness.corpus.suites.suite import open_folder
 from tests.kit import answers_on_cpu
 
 pytestmark = pytest.mark.usefixtures("own_cache")

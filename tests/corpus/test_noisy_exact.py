@@ -15,8 +15,8 @@ from harness.core.noise.noise import NoiseRule, with_noise
 from harness.core.noise.spread import Spread, spread_of
 from harness.core.values.value import Array, Tensor, tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.noisy import amplitudes_of, noisy_case
-from harness.corpus.suite import open_folder
+from harness.corpus.derived.noisy import amplitudes_of, noisy_case
+from harness.corpus.suites.suite import open_folder
 from tests.kit import answers_on_cpu
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.usefixtures("own_cache")]

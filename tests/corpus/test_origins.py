@@ -9,10 +9,11 @@ import onnx.parser
 import pytest
 
 from harness.core.values.value import Tensor, tensor
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case, load_case
-from harness.corpus.inner_outputs import hidden_tensors, revealed_case
-from harness.corpus.origins import (
+from harness.corpus.derived.inner_outputs import hidden_tensors, revealed_case
+from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.model.origins import (
     ChosenFrom,
     CopiedFrom,
     DrawnBy,
@@ -22,9 +23,8 @@ from harness.corpus.origins import (
     UnorderedWith,
     origins_of,
 )
-from harness.corpus.protos import tensor_proto
-from harness.corpus.scenario_case import Inapplicable
-from harness.corpus.suite import open_folder
+from harness.corpus.model.protos import tensor_proto
+from harness.corpus.suites.suite import open_folder
 from tests.kit import answers_on_cpu
 
 HEAD = '<ir_version: 9, opset_import: ["" : 20, "com.microsoft" : 1]>\n'

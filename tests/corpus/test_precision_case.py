@@ -11,7 +11,7 @@ from filelock import FileLock
 
 from harness.core.values.value import Tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.converted_models import (
+from harness.corpus.derived.converted_models import (
     keep_declined,
     keep_failed,
     keep_made,
@@ -19,9 +19,9 @@ from harness.corpus.converted_models import (
     precision_entry,
     rounded_case,
 )
-from harness.corpus.model_errors import ModelError
-from harness.corpus.scenario_case import Inapplicable
-from harness.corpus.suite import open_folder
+from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.suites.suite import open_folder
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -97,7 +97,7 @@ def test_a_failure_is_kept_once_it_is_one_again(case: Case) -> None:
 
 def test_another_converter_makes_another_model(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     entry = precision_entry(case, "fp16")
-    monkeypatch.setattr("harness.corpus.converted_models.converters", lambda: "newer")
+    monkeypatch.setattr("harness.corpus.derived.converted_models.converters", lambda: "newer")
     assert precision_entry(case, "fp16") != entry
 
 
@@ -129,7 +129,9 @@ def test_a_model_is_parsed_once(case: Case, monkeypatch: pytest.MonkeyPatch) -> 
     keep_made(case, "fp16", model("Abs"), model("Neg"))
     first = rounded_case(made(case, "fp16"))
     made(case, "fp16")
-    monkeypatch.setattr("harness.corpus.derived_facts.load_lean", lambda _: pytest.fail("it is parsed again"))
+    monkeypatch.setattr(
+        "harness.corpus.derived.derived_facts.load_lean", lambda _: pytest.fail("it is parsed again")
+    )
     again = made(case, "fp16")
     assert again.facts.op_types == {"Abs": 1}
     assert rounded_case(again) == first

@@ -10,9 +10,9 @@ from hypothesis.extra import numpy as hnp
 from onnx import helper, numpy_helper
 
 from harness.core.values.value import BITS, DTYPES, Map, Sequence, Tensor, Value, leaves, tensor, unpack
-from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
-from harness.corpus.port import ValueType
-from harness.corpus.protos import decode, decode_named, encode, tensor_proto, tensor_value
+from harness.corpus.model.element_types import ELEMENT_TYPES, NUMBERS
+from harness.corpus.model.port import ValueType
+from harness.corpus.model.protos import decode, decode_named, encode, tensor_proto, tensor_value
 
 PLAIN = ValueType(kind="tensor")
 LIST = ValueType(kind="sequence", item=PLAIN)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.corpus.row_cache import (
+from harness.corpus.caches.row_cache import (
     BUSY_S,
     FILE_NAME,
     LARGEST_CONTENT,
@@ -28,7 +28,7 @@ from harness.corpus.row_cache import (
 WRITER = """
 import sys
 from pathlib import Path
-from harness.corpus.row_cache import RowCache
+from harness.corpus.caches.row_cache import RowCache
 
 row_cache = RowCache(Path(sys.argv[1]))
 for turn in range(300):
@@ -208,7 +208,7 @@ def test_whoever_holds_the_database_does_not_hold_up_a_run(row_cache: RowCache, 
 
 
 def test_a_full_row_cache_is_begun_anew_and_never_grows(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("harness.corpus.row_cache.MOST_DATABASE_BYTES", 1 << 20)
+    monkeypatch.setattr("harness.corpus.caches.row_cache.MOST_DATABASE_BYTES", 1 << 20)
     for _ in range(2):
         row_cache = RowCache(path)
         for number in range(1000):

@@ -12,10 +12,10 @@ import pytest
 
 from harness.core.values.value import Tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.model_errors import ModelError
-from harness.corpus.settled import settled_case
-from harness.corpus.suite import open_folder
-from harness.corpus.undefined import Partial, can_be_settled
+from harness.corpus.derived.settled import settled_case
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.model.undefined import Partial, can_be_settled
+from harness.corpus.suites.suite import open_folder
 
 ort: Any = pytest.importorskip("onnxruntime")
 Run = dict[str, Any]

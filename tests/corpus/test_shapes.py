@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from harness.core.values.value import Tensor, Value, tensor
+from harness.corpus.beside.data_sets import DataSet
 from harness.corpus.case import Case
-from harness.corpus.data_sets import DataSet
-from harness.corpus.port import Port, ValueType
-from harness.corpus.scenario_case import Inapplicable, scenario_case
-from harness.corpus.shapes import GIVEN, MOST_SYMBOLS, empty_batch, other_shapes
+from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.derived.shapes import GIVEN, MOST_SYMBOLS, empty_batch, other_shapes
+from harness.corpus.model.port import Port, ValueType
 from tests.kit import bare_case, model_facts
 
 FACTS = model_facts(opsets={"ai.onnx": 17}, nodes=1, op_types={"Relu": 1}, float_types=frozenset({"float32"}))

@@ -12,15 +12,15 @@ import pytest
 from harness.core.text.errors import UsageError
 from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
-from harness.corpus.suite import open_folder
-from harness.corpus.suites import open_model, open_suite, suite_lines
+from harness.corpus.suites.suite import open_folder
+from harness.corpus.suites.suites import open_model, open_suite, suite_lines
 
 LISTING = """
 import sys
 from pathlib import Path
 from harness.corpus.case import load_case
-from harness.corpus.suite import open_folder
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suite import open_folder
+from harness.corpus.suites.suites import open_suite
 
 assert len(open_suite("onnx-simple").models()) > 20
 assert len(open_suite("onnx-light").models()) == 9

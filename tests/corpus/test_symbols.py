@@ -1,6 +1,6 @@
 import pytest
 
-from harness.corpus.symbols import computed, free_symbols
+from harness.corpus.model.symbols import computed, free_symbols
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import onnx.parser
 import pytest
 
 from harness.core.values.value import DTYPES, Array, Value, tensor
-from harness.corpus.undefined import hidden_from, partials_of, undefined_outputs
+from harness.corpus.model.undefined import hidden_from, partials_of, undefined_outputs
 
 HEADER = '<ir_version: 9, opset_import: ["" : 18]>'
 

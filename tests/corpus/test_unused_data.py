@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.corpus.case import load_case
-from harness.corpus.model_errors import InputError
-from harness.corpus.suite import open_file, open_folder
+from harness.corpus.model.model_errors import InputError
+from harness.corpus.suites.suite import open_file, open_folder
 
 
 @pytest.mark.parametrize("name", ["inputs.npz", "input_0.npy", "input_0.pb"])

@@ -2,7 +2,7 @@
 
 from onnx import helper, parser
 
-from harness.corpus.used_operators import used_operators
+from harness.corpus.model.used_operators import used_operators
 
 MODEL = """<ir_version: 9, opset_import: ["" : 12, "com.microsoft" : 1, "local" : 1]>
 agraph (bool c, float[4] x) => (float[4] y)

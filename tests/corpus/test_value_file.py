@@ -9,10 +9,10 @@ import pytest
 from google.protobuf.message import EncodeError  # type: ignore[import-untyped]
 
 from harness.core.values.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
-from harness.corpus import value_file
-from harness.corpus.port import ValueType
-from harness.corpus.protos import TooLargeError, encode
-from harness.corpus.value_file import read_value, write_value
+from harness.corpus.beside import value_file
+from harness.corpus.beside.value_file import read_value, write_value
+from harness.corpus.model.port import ValueType
+from harness.corpus.model.protos import TooLargeError, encode
 
 TENSOR = ValueType(kind="tensor")
 FLOATS = tensor(np.arange(12, dtype=np.float32).reshape(3, 4).T)

@@ -13,7 +13,7 @@ from harness.annex.made.variants.draft import Draft, Edge, NewNodes
 from harness.annex.made.variants.sequence import TRANSFORMATIONS, has_decisions, vary
 from harness.annex.made.variants.transformation import Transformation
 from harness.annex.made.zoo.roster import build, zoo_models
-from harness.corpus.nodes import all_nodes
+from harness.corpus.model.nodes import all_nodes
 from tests.kit import run_on_cpu
 
 Feeds = Mapping[str, np.ndarray[Any, Any]]

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.text.errors import UsageError
-from harness.corpus.model_folder import find_models
+from harness.corpus.suites.model_folder import find_models
 
 links = pytest.mark.skipif(sys.platform == "win32", reason="symbolic links need a privilege on Windows")
 

@@ -9,15 +9,15 @@ import pytest
 from harness.annex.made.zoo.roster import ARCHITECTURES, zoo_models
 from harness.core.text.errors import UsageError
 from harness.corpus.case import load_case
-from harness.corpus.model_errors import ModelError
-from harness.corpus.suite import Suite
-from harness.corpus.suites import open_suite
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.suites.suite import Suite
+from harness.corpus.suites.suites import open_suite
 
 MODELS = zoo_models()
 
 LISTING = """
 import sys
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suites import open_suite
 
 suite = open_suite("zoo")
 assert len(suite.models()) == 100

@@ -11,7 +11,7 @@ import pytest
 from harness.cli.main import main
 from harness.core.records.record import Record, decode_record
 from harness.core.records.verdict import Family
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suites import open_suite
 from tests.crooked_ep.build import build
 from tests.crooked_ep.faults import Planted, every_fault, faults
 from tests.crooked_ep.planted_run import PROVIDER, PlantedRun, run_planted

@@ -13,7 +13,7 @@ from harness.annex.made.decoders.roster import write_decoder
 from harness.cli.main import main
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
-from harness.corpus.genai_config import CONFIG_NAME
+from harness.corpus.beside.genai_config import CONFIG_NAME
 from tests.crooked_ep.planted_run import PROVIDER
 from tests.kit import read_records
 

@@ -10,10 +10,10 @@ from harness.core.noise.spread import Spread
 from harness.core.records.facts import Facts
 from harness.core.records.verdict import Cause
 from harness.core.values.value import Array, NamedValues, tensor
+from harness.corpus.beside.data_sets import DataSet
 from harness.corpus.case import Case
-from harness.corpus.data_sets import DataSet
-from harness.corpus.origins import Origins
-from harness.corpus.port import ValueType
+from harness.corpus.model.origins import Origins
+from harness.corpus.model.port import ValueType
 from harness.engine.agreement_measure import with_agreement
 from harness.engine.evidence import CellRule, Evidence
 from harness.engine.outcome import Ran, Unavailable

@@ -9,9 +9,9 @@ import pytest
 
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.values.value import Tensor, tensor
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
-from harness.corpus.protos import tensor_proto
+from harness.corpus.model.protos import tensor_proto
 from harness.engine.events import Finished, Warned
 from harness.engine.references import References
 from harness.engine.task import Question

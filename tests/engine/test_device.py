@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.corpus.cache import ENVIRONMENT, cache_root
+from harness.corpus.caches.cache import ENVIRONMENT, cache_root
 from harness.engine import worker
 from harness.engine.admission import Admission
 from harness.engine.configuration import cpu_configuration

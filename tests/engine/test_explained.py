@@ -11,7 +11,7 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Array, Tensor
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.engine.evidence import CellRule, Wider, with_placement
 from harness.engine.task import Question, QuestionKind

@@ -18,9 +18,9 @@ from harness.core.records.ways import WAYS, Play, plays_of
 from harness.core.values.value import NamedValues, Tensor, tensor
 from harness.core.verdicts.decide import decide, judged_again
 from harness.corpus.case import DataSet
-from harness.corpus.decoder import CachePair, Decoder
-from harness.corpus.generation_case import GenerationSupport
-from harness.corpus.port import ValueType
+from harness.corpus.decoders.decoder import CachePair, Decoder
+from harness.corpus.decoders.generation_case import GenerationSupport
+from harness.corpus.model.port import ValueType
 from harness.engine.evidence import CellRule, Evidence
 from harness.engine.measure import measure, with_generation
 from harness.engine.outcome import Played, Ran

@@ -18,7 +18,7 @@ from harness.core.values.value import NamedValues, tensor
 from harness.core.verdicts.decide import decide, judged_again
 from harness.core.verdicts.missing import SHIPPED_POLICIES, Need, missing
 from harness.corpus.case import DataSet
-from harness.corpus.port import ValueType
+from harness.corpus.model.port import ValueType
 from harness.engine.evidence import CellRule, Evidence
 from harness.engine.measure import measure
 from harness.engine.outcome import Ran

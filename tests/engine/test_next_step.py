@@ -18,7 +18,7 @@ from harness.core.records.cell import Cell
 from harness.core.records.record import Record
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.values.value import Tensor, tensor
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.engine import measure, next_step
 from harness.engine.outcome import Died, Ending, Hung, Made, Raised, Ran

@@ -12,9 +12,9 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.values.value import Tensor, tensor
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
-from harness.corpus.scenario_case import Inapplicable
+from harness.corpus.derived.scenario_case import Inapplicable
 from harness.engine.other_inputs_case import with_other_inputs
 from harness.engine.outcome import Died, Ending, Raised, Ran
 from harness.engine.task import CellTask, QuestionKind

@@ -21,8 +21,8 @@ from harness.core.records.verdict import Verdict
 from harness.core.values.value import Array, NamedValues, Tensor, tensor
 from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case, load_case
-from harness.corpus.protos import tensor_proto
-from harness.corpus.suite import open_folder
+from harness.corpus.model.protos import tensor_proto
+from harness.corpus.suites.suite import open_folder
 from harness.engine.answer import golden_of
 from harness.engine.compare_sets import compare_sets
 from harness.engine.events import Event

@@ -12,8 +12,8 @@ from harness.core.agreement.agreement import Agreement
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import STRING, NamedValues, Sequence, Tensor, tensor
 from harness.corpus.case import load_case
-from harness.corpus.model_errors import SettingsError
-from harness.corpus.suite import open_folder
+from harness.corpus.model.model_errors import SettingsError
+from harness.corpus.suites.suite import open_folder
 from harness.engine.events import Warned
 from harness.engine.own_agreement import MOST_LATE, Call, OwnFunctions, figure_of
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model

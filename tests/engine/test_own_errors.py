@@ -11,7 +11,7 @@ from harness.cli.main import main
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
 from harness.core.verdicts.own_error import own_error
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.report.runs.read import read_run
 from tests.kit import FAKE_ENV, write_model
 

@@ -12,7 +12,7 @@ from harness.core.records.reference_answer import Adjudication
 from harness.core.values.value import Value, tensor
 from harness.core.verdicts.dispute import GoldenCheck, check_golden
 from harness.corpus.case import Case, DataSet
-from harness.corpus.port import ValueType
+from harness.corpus.model.port import ValueType
 from harness.engine.compare_sets import compare_sets
 from harness.engine.evidence import Evidence
 from harness.engine.reference_check import check_references

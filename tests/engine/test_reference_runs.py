@@ -9,7 +9,7 @@ from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
-from harness.corpus.suite import open_folder
+from harness.corpus.suites.suite import open_folder
 from harness.engine.reference_check import TRUTHS
 from harness.engine.task import QuestionKind
 from harness.golden.golden_answer import Golden

@@ -16,7 +16,7 @@ from onnx import external_data_helper, helper, numpy_helper
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Cause, Verdict
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.engine import job
 from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.launch import launch

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Array, Tensor
 from harness.corpus.case import load_case
-from harness.corpus.suite import open_folder
+from harness.corpus.suites.suite import open_folder
 from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import provenance
 from tests.kit import by_model, run_matrix

@@ -14,12 +14,12 @@ from harness.core.records.cell import Cell
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.text.errors import UsageError
 from harness.core.values.value import Tensor, tensor
-from harness.corpus import value_file
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.beside import value_file
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
-from harness.corpus.external_copy import SMALLEST
-from harness.corpus.protos import TooLargeError
-from harness.corpus.scenario_case import Inapplicable
+from harness.corpus.derived.external_copy import SMALLEST
+from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.model.protos import TooLargeError
 from harness.engine.mapped_tensors import Tensors
 from harness.engine.messages import ProtocolError, RunResult
 from harness.engine.outcome import ExpectedResult, Outcome, Raised, Ran, Unsupported, from_result

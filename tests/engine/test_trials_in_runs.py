@@ -6,7 +6,7 @@ import pytest
 
 from harness.core.records.record import GeneratedInputs, Record
 from harness.core.records.verdict import Family, Phase, Verdict
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.engine.references import References
 from harness.engine.task import Question

@@ -15,8 +15,8 @@ from harness.core.records.verdict import Cause, Family, Phase, Verdict
 from harness.core.values.value import NamedValues, Sequence, tensor
 from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case, DataSet
-from harness.corpus.origins import Origins
-from harness.corpus.port import Port, ValueType
+from harness.corpus.model.origins import Origins
+from harness.corpus.model.port import Port, ValueType
 from harness.engine.answer import golden_of
 from harness.engine.cell_record import CellAttempt, record_of
 from harness.engine.evidence import CellRule, Evidence, rule_of

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from harness.corpus.suite import Suite, SuiteSource, suite_of_code
+from harness.corpus.suites.suite import Suite, SuiteSource, suite_of_code
 
 
 def write(name: str, folder: Path) -> None:

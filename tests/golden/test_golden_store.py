@@ -10,11 +10,11 @@ import pytest
 
 from harness.core.text.errors import UsageError
 from harness.core.values.value import DTYPES, Map, Sequence, Tensor, Value, tensor, to_wire
+from harness.corpus.beside.value_file import read_value
+from harness.corpus.caches.row_cache import FILE_NAME, LARGEST_CONTENT, open_row_cache
 from harness.corpus.case import Case
-from harness.corpus.port import ValueType
-from harness.corpus.protos import encode
-from harness.corpus.row_cache import FILE_NAME, LARGEST_CONTENT, open_row_cache
-from harness.corpus.value_file import read_value
+from harness.corpus.model.port import ValueType
+from harness.corpus.model.protos import encode
 from harness.golden.golden_answer import Golden
 from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import provenance

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from harness.core.values.value import Sequence, Tensor, Value, tensor
-from harness.corpus.port import ValueType
+from harness.corpus.model.port import ValueType
 from harness.golden.movement import movements
 from tests.golden.typed_cases import ONE_CASE, case_of_types
 

@@ -2,7 +2,7 @@
 
 from harness.core.values.value import Value
 from harness.corpus.case import Case, DataSet
-from harness.corpus.port import Port, ValueType
+from harness.corpus.model.port import Port, ValueType
 from tests.kit import bare_case, model_facts
 
 

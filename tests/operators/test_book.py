@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 import onnx.defs
 import onnxruntime.capi.onnxruntime_pybind11_state as runtime
 
-from harness.corpus.nodes import operator_name
+from harness.corpus.model.nodes import operator_name
 from harness.operators.book import ROWS, find_operator
 from harness.operators.row import FACTS
 

@@ -19,7 +19,7 @@ ROOT = Path(harness.__file__).parent
 MADE_MODELS = (
     "annex/agent_check/models.py",
     "annex/made/",
-    "corpus/recipes/",
+    "corpus/inputs/recipes/",
 )
 """Models that are made of operators name them, and so does how they are made."""
 

@@ -13,7 +13,7 @@ from benchmarks.planted.models.model import Model
 from benchmarks.planted.page import page
 from benchmarks.planted.rows import Results, Row, is_aside
 from benchmarks.planted.subject import Subject
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 
 USED = ("mlp", "argmax", "round-of-product", "layer-norm")
 KINDS = (

@@ -19,7 +19,7 @@ from harness.core.records.cell import AXIS_DEFAULTS, Cell
 from harness.core.records.fault import Fault, Repetition, Signature
 from harness.core.records.verdict import Family, Verdict
 from harness.core.values.value import Sequence, tensor
-from harness.corpus.suites import open_suite
+from harness.corpus.suites.suites import open_suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.matrix import read_matrix

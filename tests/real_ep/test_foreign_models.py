@@ -13,8 +13,8 @@ import pytest
 
 from harness.core.values.value import STRING, Array, Tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.model_errors import ModelError
-from harness.corpus.suite import Suite, open_folder
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.suites.suite import Suite, open_folder
 from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import provenance
 from tests.kit import read_rows

@@ -14,8 +14,8 @@ import pytest
 
 from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
-from harness.corpus.decoder import Decoder, decoder_of
-from harness.corpus.suite import open_folder
+from harness.corpus.decoders.decoder import Decoder, decoder_of
+from harness.corpus.suites.suite import open_folder
 
 ort = pytest.importorskip("onnxruntime")
 pytestmark = pytest.mark.real_ep

@@ -10,7 +10,7 @@ from onnx import helper, numpy_helper
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from tests.kit import of_folder, records_of, run_matrix
 
 pytestmark = pytest.mark.real_ep

@@ -14,8 +14,8 @@ from harness.annex.advise.level_study import examine_levels
 from harness.annex.advise.search_result import TriedCandidate
 from harness.annex.advise.session_code import session_code
 from harness.core.records.verdict import Family
-from harness.corpus.suite import Suite
-from harness.corpus.suites import open_model
+from harness.corpus.suites.suite import Suite
+from harness.corpus.suites.suites import open_model
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.cli import main
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.plan.matrix import read_matrix
 
 pytestmark = pytest.mark.real_ep

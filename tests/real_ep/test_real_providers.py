@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.data_files import data_root
 from harness.engine.events import Event, TargetReady
 from tests.kit import records_of, run_matrix

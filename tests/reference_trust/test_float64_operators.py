@@ -24,8 +24,8 @@ from harness.agent.float64.table import OWN
 from harness.agent.target_errors import UnsupportedError
 from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
-from harness.corpus.nodes import operator_name
-from harness.corpus.suites import open_suite
+from harness.corpus.model.nodes import operator_name
+from harness.corpus.suites.suites import open_suite
 from harness.golden.provenance import SESSION
 from harness.golden.trust import shipped_trust, trusted_in_float64
 

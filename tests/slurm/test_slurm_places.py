@@ -16,7 +16,7 @@ import pytest
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.engine.events import Noted
 from tests.kit import fake_target, of_folder, read_rows, start_engine, write_model
 from tests.slurm.running import Running

@@ -1,6 +1,6 @@
 """The sessions of a folder, run one after the other as if they were one: what one gives, a later one takes.
 
-The harness says how they are chained; see ``harness.corpus.session_chain``.
+The harness says how they are chained; see ``harness.corpus.beside.session_chain``.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import numpy as np
 from harness.agent.session_target import CPU
 
 _ROOM = 2.0  # times the measured range: the CPU EP's QLinearSoftmax (1.31.1) gives 0 beyond the range
-MASKED = -1000.0  # a score that is at most this is a masked one, as in harness.corpus.attention_masks
+MASKED = -1000.0  # a score that is at most this is a masked one, as in harness.corpus.inputs.attention_masks
 _BELOW = 8.0  # by which a masked score stays below the others: less than half a step of the probabilities
 _ELEMENT_WISE = {"Add", "Sub", "Mul", "Div", "Where", "Min", "Max", "Clip"}
 _MOVES = {"Cast", "Concat", "Expand", "Identity", "Reshape", "Slice", "Squeeze", "Transpose", "Unsqueeze"}

@@ -19,7 +19,7 @@ from harness.core.records.verdict import Family
 from harness.core.text.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
 from harness.core.text.visible_text import WIDTH, visible
 from harness.core.timing.pace import NEAR_FASTEST
-from harness.corpus.suite import open_folder
+from harness.corpus.suites.suite import open_folder
 from harness.plan.matrix import Matrix
 from harness.plan.surroundings import surroundings_of
 from harness.report.words.figures import plural, ratio

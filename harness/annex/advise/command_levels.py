@@ -20,7 +20,7 @@ from harness.core.records.graph_levels import (
 )
 from harness.core.text.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
 from harness.core.text.visible_text import visible
-from harness.corpus.suites import open_model
+from harness.corpus.suites.suites import open_model
 from harness.report.pages.levels_page import write_levels_page
 
 _SHORT = {"disabled": "disab.", "extended": "ext."}

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from harness.corpus.case import Case
-from harness.corpus.decoder import Decoder
-from harness.corpus.port import ValueType
+from harness.corpus.decoders.decoder import Decoder
+from harness.corpus.model.port import ValueType
 
 _NUMPY = frozenset({"float16", "float32", "float64", "int8", "uint8", "int32", "int64"})
 """Types of a cache that numpy supports."""

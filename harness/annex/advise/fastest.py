@@ -17,7 +17,7 @@ from harness.annex.advise.course import CandidateQueue, Course
 from harness.annex.advise.search_result import Advice, TriedCandidate
 from harness.core.records.scenario import GENERATE, PLAIN
 from harness.corpus.graph import graph_in
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.matrix import Matrix

@@ -22,7 +22,7 @@ from harness.core.records.verdict import WRONG_NUMBERS, Family
 from harness.core.text.errors import HarnessError
 from harness.core.verdicts.not_run import not_run
 from harness.corpus.graph import graph_in
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.matrix import Matrix

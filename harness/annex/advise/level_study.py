@@ -28,7 +28,7 @@ from harness.core.records.record import Record
 from harness.core.text.errors import one_line
 from harness.corpus.graph import Graph, graph_in, read_graph
 from harness.corpus.graph_changes import changes
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.engine.job import FORM

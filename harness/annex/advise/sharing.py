@@ -9,7 +9,7 @@ from harness.annex.advise.candidates import Candidate
 from harness.core.records.record import Record
 from harness.core.records.scenario import GENERATE
 from harness.core.records.verdict import Family
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished
 from harness.plan.matrix import Matrix

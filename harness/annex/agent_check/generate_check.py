@@ -10,8 +10,8 @@ from harness.annex.agent_check.models import model
 from harness.core.records.scenario import GENERATE
 from harness.core.records.ways import TextSettings, plays_of
 from harness.core.values.value import tensor
-from harness.corpus.decoder import CachePair, Decoder
-from harness.corpus.generation_case import GenerationSupport
+from harness.corpus.decoders.decoder import CachePair, Decoder
+from harness.corpus.decoders.generation_case import GenerationSupport
 from harness.plan.scenarios import Scenarios
 
 _TEXT = TextSettings(ways=("at_once", "step"), length=6, new_tokens=2)

@@ -20,7 +20,7 @@ from harness.core.records.scenario import (
     agent_module,
 )
 from harness.core.values.value import tensor
-from harness.corpus.looped_copy import ITERATIONS
+from harness.corpus.derived.looped_copy import ITERATIONS
 from harness.engine.messages import Completed, Failed, ScenarioRefused
 from harness.plan.scenarios import Scenarios
 

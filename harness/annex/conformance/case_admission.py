@@ -22,11 +22,11 @@ from harness.core.values.value import (
 from harness.core.values.value import Sequence as ValueSequence
 from harness.core.verdicts.judge_output import judge_row
 from harness.corpus.case import Case
-from harness.corpus.element_types import NARROWER
-from harness.corpus.inner_outputs import read_by_partials
-from harness.corpus.origins import RANDOM_OPERATORS, ChosenFrom, DrawnBy, UnorderedWith
-from harness.corpus.port import ValueType
-from harness.corpus.undefined import undefined_outputs
+from harness.corpus.derived.inner_outputs import read_by_partials
+from harness.corpus.model.element_types import NARROWER
+from harness.corpus.model.origins import RANDOM_OPERATORS, ChosenFrom, DrawnBy, UnorderedWith
+from harness.corpus.model.port import ValueType
+from harness.corpus.model.undefined import undefined_outputs
 from harness.engine.answer import forgiving
 from harness.engine.compare_sets import compare_sets, flat, is_same
 from harness.engine.measure import noise_rule

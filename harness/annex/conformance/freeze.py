@@ -23,13 +23,13 @@ from harness.core.records.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.text.errors import one_line
 from harness.core.values.value import Floats, NamedValues, leaves_of
 from harness.corpus.case import Case, load_case
-from harness.corpus.inner_outputs import read_by_partials
-from harness.corpus.model_errors import ModelError
-from harness.corpus.model_file import load_model
-from harness.corpus.noisy import amplitudes_of, noisy_case
-from harness.corpus.scenario_case import Inapplicable, scenario_case
-from harness.corpus.suite import Suite, open_folder
-from harness.corpus.suites import open_suite
+from harness.corpus.derived.inner_outputs import read_by_partials
+from harness.corpus.derived.noisy import amplitudes_of, noisy_case
+from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.model.model_file import load_model
+from harness.corpus.suites.suite import Suite, open_folder
+from harness.corpus.suites.suites import open_suite
 from harness.engine.events import Answered
 from harness.engine.task import HOME, QuestionKind
 from harness.golden.golden_answer import Golden

@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.nodes import bodies, tensors_in
+from harness.corpus.model.element_types import ELEMENT_TYPES
+from harness.corpus.model.nodes import bodies, tensors_in
+from harness.corpus.model.used_operators import used_operators
 from harness.corpus.noise.flat import NotFlatError, flattened
-from harness.corpus.used_operators import used_operators
 
 if TYPE_CHECKING:
     import onnx

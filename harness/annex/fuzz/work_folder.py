@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from harness.annex.made.fuzz_suite import fuzz_maker, fuzz_suite_name
-from harness.corpus.suite import Suite
-from harness.corpus.suites import operator_tests
+from harness.corpus.suites.suite import Suite
+from harness.corpus.suites.suites import operator_tests
 
 
 def suite_in(root: Path, seed: int) -> Suite:

@@ -11,8 +11,8 @@ from harness.annex.made.forms.draw import ChoiceStream
 from harness.annex.made.forms.numbered_forms import KernelChoice, choose, form_model
 from harness.annex.made.variants.source import StreamByNumber, graph_name, write_graph
 from harness.core.text.errors import UsageError, one_line
-from harness.corpus.model_errors import ModelError
-from harness.corpus.value_file import write_model_folder
+from harness.corpus.beside.value_file import write_model_folder
+from harness.corpus.model.model_errors import ModelError
 
 FUZZ = "fuzz:"
 """Before the seed and the count, in the name of a suite."""

@@ -5,8 +5,8 @@ from pathlib import Path
 from harness.annex.made.decoders.roster import FOLDERS, decoder_names, write_decoder
 from harness.annex.made.fuzz_suite import fuzz_maker, fuzz_name, fuzz_suite_name, parse_fuzz
 from harness.annex.made.zoo.roster import write_zoo_model, zoo_models
-from harness.corpus.suite import Suite, SuiteSource, suite_of_code
-from harness.corpus.suites import operator_tests
+from harness.corpus.suites.suite import Suite, SuiteSource, suite_of_code
+from harness.corpus.suites.suites import operator_tests
 
 
 def _packages(*names: str) -> tuple[Path, ...]:

@@ -11,8 +11,8 @@ from harness.annex.pack.package_remarks import PackageRemark, idle_options, spee
 from harness.core.records.record import Record
 from harness.core.records.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN
 from harness.core.records.verdict import Family, Verdict, lacks_target
-from harness.corpus.genai_config import CONFIG_NAME
-from harness.corpus.suite import Suite
+from harness.corpus.beside.genai_config import CONFIG_NAME
+from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.plan.expand import cells

@@ -27,11 +27,11 @@ from harness.core.text.errors import (
     one_line,
 )
 from harness.core.text.visible_text import visible
-from harness.corpus.genai_config import CONFIG_NAME
+from harness.corpus.beside.genai_config import CONFIG_NAME
 from harness.corpus.packages.package_suite import open_package
 from harness.corpus.packages.read_package import read_package
-from harness.corpus.suite import Suite, open_folder
-from harness.corpus.suites import open_model
+from harness.corpus.suites.suite import Suite, open_folder
+from harness.corpus.suites.suites import open_model
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
 from harness.report.words.figures import plural

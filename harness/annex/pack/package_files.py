@@ -16,8 +16,8 @@ from harness.annex.pack.compiling import COMPILED_FILE
 from harness.annex.pack.proof import Proof
 from harness.core.files.writing import write_new
 from harness.core.records.cell import SESSION_ENTRY
+from harness.corpus.beside.genai_config import CONFIG_NAME
 from harness.corpus.case import Case
-from harness.corpus.genai_config import CONFIG_NAME
 from harness.corpus.packages.asset_digest import asset_address, asset_folder
 from harness.corpus.packages.model_package import ASSETS, PACKAGE_MANIFEST
 from harness.plan.surroundings import surroundings_of

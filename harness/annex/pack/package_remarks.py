@@ -10,7 +10,7 @@ from harness.core.findings.variant_pace import beside_cpu, beside_others
 from harness.core.records.facts import CPU_PROVIDER
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 from harness.plan.known_provider import known_provider
 from harness.plan.target import Target
 

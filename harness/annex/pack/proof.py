@@ -13,7 +13,7 @@ from harness.core.records.facts import CPU_PROVIDER
 from harness.core.records.record import Record
 from harness.core.records.scenario import GENERATE, PLAIN
 from harness.corpus.case import Case
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.engine.task import CellTask

@@ -26,7 +26,7 @@ from harness.annex.conformance.verify.verification import Verification, Verifier
 from harness.core.files.writing import write_aside, writing
 from harness.core.records.run_info import RunInfo
 from harness.core.records.verdict import Verdict
-from harness.corpus.cache import ENVIRONMENT, cache_root
+from harness.corpus.caches.cache import ENVIRONMENT, cache_root
 from harness.plan.device_identity import DeviceIdentity, device_identity_of
 from harness.plan.surroundings import surroundings_of
 from harness.report.runs.merge import target_settings

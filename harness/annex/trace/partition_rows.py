@@ -13,7 +13,7 @@ from harness.core.records.record import Record
 from harness.core.records.trace import TracedNode, TracedPartition
 from harness.core.records.verdict import Family
 from harness.core.text.errors import one_line
-from harness.corpus.origins import RANDOM_OPERATORS
+from harness.corpus.model.origins import RANDOM_OPERATORS
 
 
 class Compiled(msgspec.Struct, frozen=True, kw_only=True):

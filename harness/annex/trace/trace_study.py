@@ -39,7 +39,7 @@ from harness.core.records.verdict import Family
 from harness.core.text.errors import one_line
 from harness.core.values.value import value_bytes
 from harness.core.verdicts.missing import Need
-from harness.corpus.origins import RANDOM_OPERATORS
+from harness.corpus.model.origins import RANDOM_OPERATORS
 
 MOST_BYTES = 8 << 20
 """Bytes of the inner tensors of one trial: golden, result, noise and draws each have as many."""

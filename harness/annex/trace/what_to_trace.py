@@ -15,8 +15,8 @@ from harness.core.records.cell import AXIS_DEFAULTS
 from harness.core.records.record import Record
 from harness.core.text.errors import UsageError, one_line, valid_names
 from harness.core.values.value import DTYPES, Tensor, Value, tensor
-from harness.corpus.suite import Suite
-from harness.corpus.suites import open_model
+from harness.corpus.suites.suite import Suite
+from harness.corpus.suites.suites import open_model
 from harness.engine.events import Answered
 from harness.plan.matrix import Matrix, read_matrix
 from harness.plan.plan import Plan

@@ -37,7 +37,7 @@ from harness.core.records.fault import Fault
 from harness.core.records.scenario import CAPTURE, DYNAMIC_OPTIONS
 from harness.core.records.verdict import Family, Verdict
 from harness.core.text.errors import UsageError
-from harness.corpus.data_sets import DataSet
+from harness.corpus.beside.data_sets import DataSet
 from harness.data_files import data_root
 from harness.engine.open_session_options import dynamic_options_of, graph_capture_of
 from harness.plan.tolerance_entry import ToleranceEntry

@@ -10,10 +10,10 @@ import msgspec
 from harness.annex.triage.scrub import Scrubber
 from harness.core.records.fault import Fault
 from harness.core.values.value import NamedValues
-from harness.corpus.data_sets import DataSet
-from harness.corpus.external import make_external, read_external
-from harness.corpus.port import ValueType, value_type
-from harness.corpus.protos import parse_proto
+from harness.corpus.beside.data_sets import DataSet
+from harness.corpus.model.external import make_external, read_external
+from harness.corpus.model.port import ValueType, value_type
+from harness.corpus.model.protos import parse_proto
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry
 

@@ -8,9 +8,9 @@ from typing import Literal
 from harness.annex.triage.bundle_model import WrittenModel
 from harness.annex.triage.manifest import BundledSet, BundledValue
 from harness.core.values.value import Map, NamedValues, Sequence, Tensor, Value
-from harness.corpus.data_sets import DataSet
-from harness.corpus.port import ValueType
-from harness.corpus.value_file import write_value
+from harness.corpus.beside.data_sets import DataSet
+from harness.corpus.beside.value_file import write_value
+from harness.corpus.model.port import ValueType
 
 
 def write_set(

@@ -6,7 +6,7 @@ from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import NetNode, node_name
 from harness.annex.triage.net_tensors import NetTensors
 from harness.annex.triage.reduction_settings import ReductionSettings
-from harness.corpus.nodes import all_nodes
+from harness.corpus.model.nodes import all_nodes
 
 
 class Context:

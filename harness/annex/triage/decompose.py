@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from harness.annex.triage.subject import Subject
-from harness.corpus.nodes import domain_of, opsets_of
-from harness.corpus.schema_types import schema_of
+from harness.corpus.model.nodes import domain_of, opsets_of
+from harness.corpus.model.schema_types import schema_of
 
 if TYPE_CHECKING:
     import onnx

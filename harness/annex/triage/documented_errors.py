@@ -14,10 +14,10 @@ from harness.core.noise.noise import noise_of
 from harness.core.noise.spread import spread_of
 from harness.core.records.fault import Condition
 from harness.core.values.value import Floats, NamedValues, Tensor, leaves, tensor
-from harness.corpus.model_file import parse_model
-from harness.corpus.nodes import all_nodes, domain_of
+from harness.corpus.derived.noisy import noisy_model
+from harness.corpus.model.model_file import parse_model
+from harness.corpus.model.nodes import all_nodes, domain_of
 from harness.corpus.noise import AMPLITUDE
-from harness.corpus.noisy import noisy_model
 
 _DRAWS = 16
 """Models with random errors, each run once."""

@@ -17,8 +17,8 @@ from harness.core.records.precision import IN_MODEL
 from harness.core.records.record import Record
 from harness.core.records.scenario import GENERATE
 from harness.corpus.case import Case
-from harness.corpus.generation_case import GenerationSupport, generation_of
-from harness.corpus.suite import Suite
+from harness.corpus.decoders.generation_case import GenerationSupport, generation_of
+from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.events import Finished, TargetReady
 from harness.engine.evidence import rule_of

@@ -20,7 +20,7 @@ from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.records.fault import Fault, Signature
 from harness.core.records.scenario import PLAIN, SCENARIOS
 from harness.core.values.value import STRING, NamedValues, Tensor, leaves, tensor
-from harness.corpus.data_sets import DataSet
+from harness.corpus.beside.data_sets import DataSet
 from harness.plan.selector import Selector
 from harness.plan.target import Target
 from harness.plan.tolerance_entry import ToleranceEntry

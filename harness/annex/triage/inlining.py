@@ -7,7 +7,7 @@ from harness.annex.triage.cut import with_initializers
 from harness.annex.triage.net import Net, renamed_nodes
 from harness.annex.triage.net_node import NetNode, NetWeight, copied, node_of, weight_of
 from harness.core.values.value import Tensor, Value
-from harness.corpus.nodes import bodies
+from harness.corpus.model.nodes import bodies
 
 if TYPE_CHECKING:
     import onnx

@@ -26,9 +26,9 @@ from harness.core.records.facts import CPU_PROVIDER
 from harness.core.records.record import Record, decode_record, encode_record
 from harness.core.values.value import NamedValues, Value
 from harness.core.verdicts.missing import Need
-from harness.corpus.port import ValueType, value_type
-from harness.corpus.protos import encode
-from harness.corpus.suite import Suite
+from harness.corpus.model.port import ValueType, value_type
+from harness.corpus.model.protos import encode
+from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine, StudySettings
 from harness.engine.events import Answered, Event, Finished, Noted, NotRun, TargetReady, Warned
 from harness.engine.references import Stores

@@ -9,8 +9,8 @@ import msgspec
 from harness.annex.triage.net_node import NetNode, NetWeight, name_nodes, node_of, replaced_names, weight_of
 from harness.annex.triage.subject import Subject
 from harness.core.values.value import Value
-from harness.corpus.nodes import opsets_of
-from harness.corpus.port import model_text
+from harness.corpus.model.nodes import opsets_of
+from harness.corpus.model.port import model_text
 
 IR_WEIGHTS_ALONE = 4
 """``ir_version`` from which on an initializer need not be a graph input as well."""

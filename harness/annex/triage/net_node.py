@@ -9,11 +9,11 @@ import msgspec
 import numpy as np
 
 from harness.core.values.value import BITS, DTYPES, STRING, Tensor
-from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.external import external_place
-from harness.corpus.nodes import all_nodes, bodies, domain_of, taken_from_outside
-from harness.corpus.port import model_text
-from harness.corpus.protos import tensor_proto, tensor_value
+from harness.corpus.model.element_types import ELEMENT_TYPES
+from harness.corpus.model.external import external_place
+from harness.corpus.model.nodes import all_nodes, bodies, domain_of, taken_from_outside
+from harness.corpus.model.port import model_text
+from harness.corpus.model.protos import tensor_proto, tensor_value
 
 if TYPE_CHECKING:
     import onnx

@@ -11,7 +11,7 @@ from harness.annex.triage.net_node import NetWeight
 from harness.annex.triage.plain_values import GIVEN_VALUES, speciality
 from harness.annex.triage.transform.names import tellings
 from harness.core.values.value import Value, leaves
-from harness.corpus.nodes import all_nodes, domain_of
+from harness.corpus.model.nodes import all_nodes, domain_of
 
 
 def is_smaller(one: Net, other: Net) -> bool:

@@ -9,10 +9,10 @@ from harness.annex.triage.net import Net
 from harness.annex.triage.outline import inferred
 from harness.annex.triage.reduction_settings import ComputeTensors
 from harness.core.values.value import DTYPES, Tensor, Value, value_bytes
-from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
-from harness.corpus.generated_inputs import generate
-from harness.corpus.origins import RANDOM_OPERATORS
-from harness.corpus.port import Port, model_text, value_type
+from harness.corpus.inputs.generated_inputs import generate
+from harness.corpus.model.element_types import ELEMENT_TYPES, NUMBERS
+from harness.corpus.model.origins import RANDOM_OPERATORS
+from harness.corpus.model.port import Port, model_text, value_type
 
 _AT_ONCE = 256 << 20
 """Bytes of inner tensors that are computed together, so that the model runs once and not for each cut."""

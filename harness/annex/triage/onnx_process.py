@@ -6,7 +6,7 @@ from pathlib import Path
 from subprocess import Popen
 from typing import IO
 
-from harness.corpus.helper_process import HelperProcess
+from harness.corpus.suites.helper_process import HelperProcess
 
 _CHILD = Path(__file__).with_name("onnx_child.py")
 _LENGTH = 8

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import NetWeight
 from harness.annex.triage.onnx_process import ONNX
-from harness.corpus.element_types import NUMBERS
+from harness.corpus.model.element_types import NUMBERS
 
 if TYPE_CHECKING:
     import onnx

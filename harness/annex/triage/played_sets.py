@@ -10,10 +10,10 @@ from harness.annex.triage.failure_check import FailureCheck
 from harness.annex.triage.subject import Subject
 from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.records.scenario import GENERATE, PLAIN, SCENARIOS
+from harness.corpus.beside.data_sets import DataSet
 from harness.corpus.case import Case, load_case
-from harness.corpus.data_sets import DataSet
-from harness.corpus.scenario_case import scenario_case
-from harness.corpus.suite import Suite
+from harness.corpus.derived.scenario_case import scenario_case
+from harness.corpus.suites.suite import Suite
 
 _MODEL = "model.onnx"
 

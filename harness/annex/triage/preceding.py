@@ -7,7 +7,7 @@ import msgspec
 from harness.annex.triage.failure import Failure, rerun_failure
 from harness.annex.triage.time_budget import TimeBudget
 from harness.core.records.record import Record
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 from harness.plan.matrix import Matrix
 
 EARLIER = (128, 1024)

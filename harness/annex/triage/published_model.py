@@ -10,8 +10,8 @@ from harness.annex.triage.subject import Subject
 from harness.core.records.fault import GraphNode, GraphTensor, ReducedModel, Signature
 from harness.core.records.scenario import PLAIN
 from harness.core.text.errors import one_line
-from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.nodes import domain_of, named_opsets
+from harness.corpus.model.element_types import ELEMENT_TYPES
+from harness.corpus.model.nodes import domain_of, named_opsets
 
 if TYPE_CHECKING:
     import onnx

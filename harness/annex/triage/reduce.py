@@ -41,8 +41,8 @@ from harness.annex.triage.transform.values import (
     single_weights,
 )
 from harness.core.values.value import STRING, Tensor, tensor
-from harness.corpus.generated_inputs import generate
-from harness.corpus.port import Port, model_text, value_type
+from harness.corpus.inputs.generated_inputs import generate
+from harness.corpus.model.port import Port, model_text, value_type
 
 if TYPE_CHECKING:
     import onnx

@@ -19,10 +19,10 @@ from harness.core.records.fault import Repetition
 from harness.core.records.generation_figures import Generated, where
 from harness.core.records.ways import Play
 from harness.core.values.value import NamedValues
-from harness.corpus.decoder_step import step_inputs
-from harness.corpus.external import external_files
-from harness.corpus.generation_case import GenerationSupport
-from harness.corpus.model_file import parse_model
+from harness.corpus.decoders.decoder_step import step_inputs
+from harness.corpus.decoders.generation_case import GenerationSupport
+from harness.corpus.model.external import external_files
+from harness.corpus.model.model_file import parse_model
 
 MOST_TRIED = 12
 """Largest number of single runs that are tried; a model of long context has a prompt of each length."""

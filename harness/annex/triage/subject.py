@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from harness.core.values.value import STRING, Map, Sequence, Tensor, Value, value_bytes
-from harness.corpus.external import external_files
-from harness.corpus.model_file import parse_model
+from harness.corpus.model.external import external_files
+from harness.corpus.model.model_file import parse_model
 
 if TYPE_CHECKING:
     import onnx

@@ -14,9 +14,9 @@ from harness.annex.triage.subject import Subject
 from harness.core.files.structure import OPTION
 from harness.core.records.fault import Condition
 from harness.core.values.value import Array, Tensor, Value, tensor
-from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS
-from harness.corpus.nodes import bodies, domain_of, number_of, opsets_of
-from harness.corpus.schema_types import schema_of
+from harness.corpus.model.element_types import ELEMENT_TYPES, NUMBERS
+from harness.corpus.model.nodes import bodies, domain_of, number_of, opsets_of
+from harness.corpus.model.schema_types import schema_of
 from harness.operators.book import operators_with
 
 if TYPE_CHECKING:

@@ -33,8 +33,8 @@ _OF_ROWS, _OF_STEPS, _OF_PIXELS = 2, 3, 4
 def default_tasks(name: str, head: str, golden: Tensor) -> tuple[str, ...]:
     """Return the tasks of an output of a network; none where its numbers have no known meaning.
 
-    ``head`` is the operator that computes the output; see ``harness.corpus.heads``. Axes are those of the
-    golden.
+    ``head`` is the operator that computes the output; see ``harness.corpus.model.heads``. Axes are those of
+    the golden.
     """
     array = golden.array
     if golden.dtype not in _FLOATS or not array.size or not _OF_ROWS <= array.ndim <= _OF_PIXELS:

@@ -11,7 +11,7 @@ from harness.corpus.corners.integers import INTEGERS
 from harness.corpus.corners.not_finite import NOT_FINITE
 from harness.corpus.corners.sizes import SIZES
 from harness.corpus.corners.zeros import ZEROS
-from harness.corpus.protos import value_info
+from harness.corpus.model.protos import value_info
 
 _OPSET, _IR_VERSION = 20, 9
 """The IR version is that of the opset, so that old onnxruntimes load the models."""

@@ -7,8 +7,8 @@ from typing import Any, Literal
 from onnx import GraphProto, NodeProto, TensorProto
 from onnx.helper import make_node, make_tensor, make_tensor_value_info
 
+from harness.corpus.model.schema_types import FLOAT_TYPES
 from harness.corpus.noise import AMPLITUDE
-from harness.corpus.schema_types import FLOAT_TYPES
 
 _HALF = "ep_harness.half"
 _FLAT, _END, _LENGTHS = "ep_harness.flat", "ep_harness.end", "ep_harness.lengths"

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import onnx
 from onnx.helper import make_node, make_tensor
 
-from harness.corpus.nodes import domain_of
+from harness.corpus.model.nodes import domain_of
+from harness.corpus.model.schema_types import FLOAT_TYPES
 from harness.corpus.noise.drawing import DOUBLE, FLOAT_TENSOR
 from harness.corpus.noise.tensors import EXACT_UP_TO, GRID, ReadableTensors
 from harness.corpus.noise.terms import attribute_of
-from harness.corpus.schema_types import FLOAT_TYPES
 from harness.operators.book import operators_with
 
 SELECTS_FROM = 9

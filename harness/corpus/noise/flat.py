@@ -6,7 +6,7 @@ import onnx
 import onnx.defs
 import onnx.inliner
 
-from harness.corpus.nodes import all_nodes, bodies, domain_of
+from harness.corpus.model.nodes import all_nodes, bodies, domain_of
 
 _OLDEST_OPSET = 7
 """Earlier operators do not broadcast by default."""

@@ -13,7 +13,8 @@ import msgspec
 import onnx
 
 from harness.core.noise.noise import PRECISIONS
-from harness.corpus.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, replace_nodes
+from harness.corpus.model.nodes import all_nodes, bodies, domain_of, number_of, opsets_of, replace_nodes
+from harness.corpus.model.schema_types import FLOAT_TYPES, result_types
 from harness.corpus.noise.drawing import CLIP_BY_INPUTS, DOUBLE, FLOAT_TENSOR, FOUND, Beside, RoundingDraws
 from harness.corpus.noise.even import even_axes
 from harness.corpus.noise.exact import SELECTS_FROM, RoundingWatch, divided, selected, watched
@@ -37,7 +38,6 @@ from harness.corpus.noise.operator_rounding import (
 from harness.corpus.noise.rounding import ACCUMULATED, ROUNDOFF, SUMMED, Rounding, both, inside_of
 from harness.corpus.noise.tensors import ReadableTensors, learn_constant, makes_whole, node_size
 from harness.corpus.noise.terms import AXES_INPUT, PRODUCTS, PartialDims, terms_of
-from harness.corpus.schema_types import FLOAT_TYPES, result_types
 
 _NARROW = frozenset(f"tensor({kind})" for kind in ("int2", "uint2", "int4", "uint4", "int8", "uint8"))
 """Types of weights that onnxruntime dequantizes within a product."""

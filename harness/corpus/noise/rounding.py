@@ -8,11 +8,11 @@ import onnx
 
 from harness.core.comparison.tolerance import UNIT_ROUNDOFF
 from harness.core.noise.noise import PRECISIONS
-from harness.corpus.element_types import ELEMENT_TYPES
+from harness.corpus.model.element_types import ELEMENT_TYPES
+from harness.corpus.model.schema_types import FLOAT_TYPES
 from harness.corpus.noise import BFLOAT16_CASTS
 from harness.corpus.noise.drawing import DOUBLE, FLOAT_TENSOR, FOUND, Beside, RoundingDraws
 from harness.corpus.noise.operator_rounding import COMPOSED, STEPWISE
-from harness.corpus.schema_types import FLOAT_TYPES
 
 ROUNDOFF = {kind: UNIT_ROUNDOFF[ELEMENT_TYPES[number]] for kind, number in FLOAT_TYPES.items()}
 """Types that operators compute in -> unit roundoff."""

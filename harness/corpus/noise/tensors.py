@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import onnx
 
-from harness.corpus.element_types import ELEMENT_TYPES, is_floating
-from harness.corpus.nodes import bodies, constant_of, domain_of, weight_names
+from harness.corpus.model.element_types import ELEMENT_TYPES, is_floating
+from harness.corpus.model.nodes import bodies, constant_of, domain_of, weight_names
+from harness.corpus.model.protos import listed, tensor_value
+from harness.corpus.model.schema_types import FLOAT_TYPES, declared_types
 from harness.corpus.noise.operator_rounding import CIRCULAR, CLOSED, CONTROL_INPUTS, COPIES
 from harness.corpus.noise.terms import PartialDims, attribute_of
-from harness.corpus.protos import listed, tensor_value
-from harness.corpus.schema_types import FLOAT_TYPES, declared_types
 from harness.operators.book import operators_with
 
 _SIZES = frozenset({"Shape", "Size"})

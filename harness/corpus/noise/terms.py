@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from harness.corpus.nodes import domain_of
+from harness.corpus.model.nodes import domain_of
 from harness.operators.book import operators_by, operators_with, rules_of
 
 PartialDims = tuple[int | None, ...] | None

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.core.text.errors import UsageError
-from harness.corpus.cache import cache_root, fill_intact
-from harness.corpus.model_errors import ModelError
+from harness.corpus.caches.cache import cache_root, fill_intact
+from harness.corpus.model.model_errors import ModelError
 
 if TYPE_CHECKING:
     import onnx

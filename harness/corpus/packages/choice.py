@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from harness.corpus.origins import Origins
+from harness.corpus.model.origins import Origins
 
 
 class Sibling(msgspec.Struct, frozen=True, kw_only=True):

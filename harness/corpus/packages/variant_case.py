@@ -8,13 +8,13 @@ from pathlib import Path
 
 import msgspec
 
+from harness.corpus.beside.data_sets import DataSet, hash_data_set
 from harness.corpus.case import Case
-from harness.corpus.data_sets import DataSet, hash_data_set
-from harness.corpus.model_errors import ModelError
+from harness.corpus.model.model_errors import ModelError
 from harness.corpus.packages.choice import PackageChoice, Sibling
 from harness.corpus.packages.package_suite import model_of
 from harness.corpus.packages.variant_values import precision_of
-from harness.corpus.suite import Suite
+from harness.corpus.suites.suite import Suite
 
 
 def variant_case(own: Case, reference: Case, name: str) -> Case:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from harness.core.comparison.tolerance import finest_precision
 from harness.core.records.facts import CPU_PROVIDER
-from harness.corpus.model_errors import ModelError
-from harness.corpus.model_facts import ModelFacts, model_facts
-from harness.corpus.model_file import read_lean
+from harness.corpus.model.model_errors import ModelError
+from harness.corpus.model.model_facts import ModelFacts, model_facts
+from harness.corpus.model.model_file import read_lean
 from harness.corpus.packages.model_package import ModelPackage, PackageComponent
 
 COMPILED = "EPContext"

@@ -9,7 +9,7 @@ import os
 import shutil
 from pathlib import Path
 
-from harness.corpus.cache import cache_root, fill_once
+from harness.corpus.caches.cache import cache_root, fill_once
 from harness.corpus.packages.confined_path import leads_out
 
 WEIGHTS_OPTION = "session.model_external_initializers_file_folder_path"

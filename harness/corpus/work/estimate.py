@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from harness.core.files.reading import size_text
 from harness.core.records.run_work import Work
 from harness.core.values.value import NamedValues, Tensor, value_bytes
-from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.model_errors import OverBoundError
-from harness.corpus.nodes import FunctionKey, bodies, called_by, constant_of, local_functions
-from harness.corpus.protos import tensor_value
+from harness.corpus.model.element_types import ELEMENT_TYPES
+from harness.corpus.model.model_errors import OverBoundError
+from harness.corpus.model.nodes import FunctionKey, bodies, called_by, constant_of, local_functions
+from harness.corpus.model.protos import tensor_value
 from harness.corpus.work.result_sizes import result_size
 from harness.corpus.work.size import (
     SIZE_ERRORS,

@@ -18,7 +18,7 @@ from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.records.facts import OptionEffect
 from harness.core.records.verdict import Verdict
 from harness.core.timing.latency import Latency, latency_of
-from harness.corpus.suites import open_model
+from harness.corpus.suites.suites import open_model
 from harness.engine.job import THREADS
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Runtime, Target

@@ -19,8 +19,8 @@ from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
 from harness.corpus.case import load_case
-from harness.corpus.decoder import Decoder, decoder_of
-from harness.corpus.suite import open_folder
+from harness.corpus.decoders.decoder import Decoder, decoder_of
+from harness.corpus.suites.suite import open_folder
 from harness.plan.target import Target
 from harness.studies.decoders import decoders_in, genai_suite
 from tests import small_decoders

@@ -8,7 +8,7 @@ from harness.annex.advise.level_study import examine_levels
 from harness.core.records.graph_levels import Levels, LevelStep
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
-from harness.corpus.suites import open_model
+from harness.corpus.suites.suites import open_model
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target
 from tests.kit import FAKE_ENV, write_model

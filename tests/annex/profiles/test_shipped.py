@@ -13,8 +13,8 @@ from harness.core.records.record import Record
 from harness.core.text.errors import UsageError
 from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
-from harness.corpus.protos import encode
-from harness.corpus.suite import Suite
+from harness.corpus.model.protos import encode
+from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine, StudySettings
 from harness.engine.references import Stores
 from harness.plan.expand import expand

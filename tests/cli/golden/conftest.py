@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.cli.main import main
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from tests.kit import write_model
 from tests.programs import write_program
 

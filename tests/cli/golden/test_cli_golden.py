@@ -11,7 +11,7 @@ import pytest
 
 from harness.core.values.value import tensor
 from harness.corpus.case import load_case
-from harness.corpus.suite import open_folder
+from harness.corpus.suites.suite import open_folder
 from harness.golden.golden_answer import Golden
 from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import provenance

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.packages.asset_digest import asset_address
 from harness.corpus.packages.model_package import is_package
 from harness.corpus.packages.read_package import PackageError, read_package

@@ -16,7 +16,7 @@ import pytest
 from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.corpus.cache import ENVIRONMENT
+from harness.corpus.caches.cache import ENVIRONMENT
 from harness.engine.configuration import Configuration
 from harness.engine.engine import Engine, StudySettings
 from harness.engine.events import Event

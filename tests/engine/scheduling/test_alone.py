@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.corpus.cache import cache_root
+from harness.corpus.caches.cache import cache_root
 from harness.engine import spares
 from harness.engine.device import Slots
 from harness.engine.events import Warned

@@ -19,8 +19,8 @@ from harness.core.comparison.noise_limits import NoiseLimits
 from harness.core.comparison.policy import Policy
 from harness.core.comparison.tolerance import Tolerance
 from harness.core.text.errors import UsageError, one_line
-from harness.corpus.cache import cache_root, fill_once
-from harness.corpus.suite import Suite, SuiteSource
+from harness.corpus.caches.cache import cache_root, fill_once
+from harness.corpus.suites.suite import Suite, SuiteSource
 
 PROFILE = "profile:"
 """Before the label of a profile, in the name of its suite in a matrix."""

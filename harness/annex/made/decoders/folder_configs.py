@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from harness.annex.made.decoders.form import LAYERS, VOCABULARY, DecoderForm
-from harness.corpus.derived_models import MODEL_FILE
+from harness.corpus.derived.derived_models import MODEL_FILE
 
 FOLDER_FORM = DecoderForm(
     what="a decoder of several sessions", dialect="onnx", opset=17,

@@ -19,9 +19,9 @@ from harness.annex.made.zoo.graph_builder import GraphBuilder, SymbolicDim
 from harness.annex.made.zoo.inputs import token_ids
 from harness.annex.made.zoo.layers import attention, layer_norm, length, linear, merge_heads, mlp, split_heads
 from harness.core.values.value import Array
-from harness.corpus.derived_models import MODEL_FILE
-from harness.corpus.genai_config import CONFIG_NAME
-from harness.corpus.value_file import write_model_folder
+from harness.corpus.beside.genai_config import CONFIG_NAME
+from harness.corpus.beside.value_file import write_model_folder
+from harness.corpus.derived.derived_models import MODEL_FILE
 
 _BATCH = SymbolicDim("batch_size", 2)
 _SEQUENCE = SymbolicDim("sequence_length", 1)

@@ -7,8 +7,8 @@ from harness.annex.made.decoders.folders import folder_models
 from harness.annex.made.decoders.form import LAYERS, VOCABULARY, WEIGHT_BLOCK, DecoderForm
 from harness.annex.made.decoders.roster import DECODERS, FOLDERS, LEFT_OUT, build, decoder_names
 from harness.annex.made.zoo.reference import table
-from harness.corpus.model_facts import model_facts
-from harness.corpus.nodes import operator_set
+from harness.corpus.model.model_facts import model_facts
+from harness.corpus.model.nodes import operator_set
 
 _HEAD = f"""# Decoders
 

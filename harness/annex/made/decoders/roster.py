@@ -8,8 +8,8 @@ import msgspec
 from harness.annex.made.decoders.form import DecoderForm
 from harness.annex.made.decoders.genai import genai_config
 from harness.annex.made.zoo.graph_builder import GraphBuilder
-from harness.corpus.genai_config import CONFIG_NAME
-from harness.corpus.value_file import write_model_folder
+from harness.corpus.beside.genai_config import CONFIG_NAME
+from harness.corpus.beside.value_file import write_model_folder
 
 _onnx = partial(DecoderForm, dialect="onnx", attention="Attention")
 _contrib = partial(DecoderForm, dialect="contrib")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from harness.annex.made.forms.setting import Form, Setting
-from harness.corpus.protos import value_info
+from harness.corpus.model.protos import value_info
 
 if TYPE_CHECKING:
     import onnx

@@ -5,7 +5,7 @@ from typing import Any
 from harness.annex.made.forms.input_values import APART, GENERAL, POSITIVE_VALUES, ValueKind, values
 from harness.annex.made.forms.setting import Form, Operand, Setting, broadcast
 from harness.core.values.value import STRING
-from harness.corpus.element_types import NUMBERS, is_floating
+from harness.corpus.model.element_types import NUMBERS, is_floating
 
 _DOMAINS: dict[str, ValueKind] = {
     "Acos": ValueKind(low=-0.875, high=0.875),

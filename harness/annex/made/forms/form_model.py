@@ -14,7 +14,7 @@ from harness.annex.made.forms.input_values import values
 from harness.annex.made.forms.operator_schemas import OperatorSchema
 from harness.annex.made.forms.setting import Form, Operand
 from harness.core.values.value import Array, tensor
-from harness.corpus.protos import tensor_proto, value_info
+from harness.corpus.model.protos import tensor_proto, value_info
 
 _IR_VERSION, _PLAIN_OPSET = 8, 21
 _IR_OF_OPSET = {19: 9, 20: 9, 21: 10, 22: 10, 23: 11, 24: 12, 25: 13, 26: 13}

@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.annex.made.forms.input_values import ValueKind
 from harness.annex.made.forms.setting import Form, Operand, Setting
-from harness.corpus.element_types import is_floating
+from harness.corpus.model.element_types import is_floating
 
 
 def _image(setting: Setting, *, rank: int = 4) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from harness.annex.made.forms.draw import ChoiceStream
 from harness.core.values.value import DTYPES, STRING, Array
-from harness.corpus.element_types import is_floating, limits_of
+from harness.corpus.model.element_types import is_floating, limits_of
 
 _STEPS = 64
 _FINE_BITS = 18

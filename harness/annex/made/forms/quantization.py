@@ -11,7 +11,7 @@ import numpy as np
 from harness.annex.made.forms.input_values import ValueKind
 from harness.annex.made.forms.setting import Form, Operand, Setting, broadcast
 from harness.annex.made.forms.windows import window
-from harness.corpus.element_types import NUMBERS, is_floating
+from harness.corpus.model.element_types import NUMBERS, is_floating
 
 _SCALE_STEPS = (0.0625, 0.125, 0.25, 0.5, 1.0)
 _EIGHT_BITS = ValueKind(low=-60.0, high=60.0)

@@ -5,7 +5,7 @@ from typing import Any
 
 from harness.annex.made.forms.input_values import DISTINCT, GENERAL, POSITIVE_VALUES, UNIT, ValueKind
 from harness.annex.made.forms.setting import FROM_END, Form, Operand, Setting
-from harness.corpus.element_types import is_floating
+from harness.corpus.model.element_types import is_floating
 
 _PRODUCTS = frozenset({"ReduceProd", "CumProd"})
 _FEW_FACTORS = 8

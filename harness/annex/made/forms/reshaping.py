@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from harness.annex.made.forms.setting import FROM_END, Form, Operand, Setting
-from harness.corpus.element_types import NUMBERS
+from harness.corpus.model.element_types import NUMBERS
 
 _RANK_2 = 2
 

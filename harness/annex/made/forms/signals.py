@@ -7,7 +7,7 @@ import numpy as np
 from harness.annex.made.forms.input_values import UNIT
 from harness.annex.made.forms.setting import Form, Operand, Setting
 from harness.core.values.value import Floats
-from harness.corpus.element_types import NUMBERS
+from harness.corpus.model.element_types import NUMBERS
 
 _LENGTHS = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33)
 """Powers of two, their neighbours, and primes: implementations differ for each kind."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.annex.made.forms.input_values import DISTINCT, GENERAL, ValueKind
 from harness.annex.made.forms.setting import Form, Operand, Setting
-from harness.corpus.last_window import IGNORED_SINCE, begins_behind
+from harness.corpus.model.last_window import IGNORED_SINCE, begins_behind
 
 _FACTORS = ValueKind(low=-1.0, high=1.0)
 _INTEGERS = ValueKind(low=-20.0, high=20.0)

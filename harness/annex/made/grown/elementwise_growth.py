@@ -3,8 +3,8 @@
 import numpy as np
 
 from harness.annex.made.grown.growth import GrownTensor, Growth, MisfitError
-from harness.corpus.element_types import NUMBERS
-from harness.corpus.nodes import operator_set
+from harness.corpus.model.element_types import NUMBERS
+from harness.corpus.model.nodes import operator_set
 
 GROWN_FLOATS = frozenset({"float32", "float64", "float16"})
 WHOLE_TYPES = frozenset({"int32", "int64"})

@@ -14,7 +14,7 @@ from harness.annex.made.grown.moves import MOVES
 from harness.annex.made.grown.quantized import QUANTIZED
 from harness.annex.made.grown.sums import RECURRENT, SUM_PRODUCTIONS
 from harness.core.values.value import Array
-from harness.corpus.protos import value_info
+from harness.corpus.model.protos import value_info
 
 OPSETS = (13, 14, 15, 16, 17, 17, 18, 19, 20, 21, 21, 22, 23, 24, 25)
 """Opsets of random graphs; exporters' opsets are more frequent."""

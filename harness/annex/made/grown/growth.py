@@ -14,7 +14,7 @@ import onnx.shape_inference
 
 from harness.annex.made.forms.draw import ChoiceStream
 from harness.core.values.value import Array
-from harness.corpus.element_types import ELEMENT_TYPES, NUMBERS, is_floating
+from harness.corpus.model.element_types import ELEMENT_TYPES, NUMBERS, is_floating
 
 _REFUSALS = (onnx.defs.SchemaError, onnx.shape_inference.InferenceError)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.annex.made.grown.elementwise_growth import GROWN_FLOATS, NEAR
 from harness.annex.made.grown.growth import GREATEST, GrownTensor, Growth, MisfitError
-from harness.corpus.last_window import IGNORED_SINCE, begins_behind
+from harness.corpus.model.last_window import IGNORED_SINCE, begins_behind
 
 _AXES_INPUT_SINCE = 18
 _GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}

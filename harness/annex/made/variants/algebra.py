@@ -5,7 +5,7 @@ import onnx
 
 from harness.annex.made.variants.draft import Draft, NewNodes, Type, is_op, result_of
 from harness.annex.made.variants.transformation import NUMERIC, Transformation, change
-from harness.corpus.nodes import operator_set
+from harness.corpus.model.nodes import operator_set
 
 _COMMUTE = operator_set("Add Mul And Or Xor Equal")
 """Operators whose operands commute to the last bit; Max and Min do not, for zeros of both signs."""

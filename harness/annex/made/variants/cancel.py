@@ -6,7 +6,7 @@ import numpy as np
 
 from harness.annex.made.variants.draft import NewNodes, Type, factored, inverse
 from harness.annex.made.variants.transformation import MOVABLE, NUMERIC, Transformation, pair
-from harness.corpus.element_types import NUMBERS
+from harness.corpus.model.element_types import NUMBERS
 
 _MOST_AXES = 5
 """Rank up to which an axis is added; runtimes support few more than six."""

@@ -17,8 +17,8 @@ from harness.annex.made.variants.draft import (
 )
 from harness.annex.made.variants.transformation import MOVABLE, Transformation
 from harness.core.values.value import Array
-from harness.corpus.element_types import NUMBERS
-from harness.corpus.nodes import domain_of, operator_set
+from harness.corpus.model.element_types import NUMBERS
+from harness.corpus.model.nodes import domain_of, operator_set
 
 _MAY_VARY = operator_set("Add Concat Conv Div Gather Gemm MatMul Max Min Mul Pow Sub Where")
 """Operators whose operands need not be constant in any runtime."""

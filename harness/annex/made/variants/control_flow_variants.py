@@ -8,9 +8,9 @@ import onnx.helper
 
 from harness.annex.made.variants.draft import Draft, NewNodes, is_op, result_of
 from harness.annex.made.variants.transformation import MOVABLE, Transformation
-from harness.corpus.element_types import NUMBERS
-from harness.corpus.nodes import bodies
-from harness.corpus.protos import value_info
+from harness.corpus.model.element_types import NUMBERS
+from harness.corpus.model.nodes import bodies
+from harness.corpus.model.protos import value_info
 
 
 def into_if(part: NewNodes, node: onnx.NodeProto) -> str:

@@ -13,8 +13,8 @@ import onnx.shape_inference
 
 from harness.annex.made.forms.draw import ChoiceStream
 from harness.core.values.value import Array
-from harness.corpus.element_types import ELEMENT_TYPES
-from harness.corpus.nodes import all_nodes, bodies, domain_of, opsets_of, taken_from_outside
+from harness.corpus.model.element_types import ELEMENT_TYPES
+from harness.corpus.model.nodes import all_nodes, bodies, domain_of, opsets_of, taken_from_outside
 from harness.corpus.noise.operator_rounding import CONTROL_INPUTS
 
 OLDEST_OPSET = 13

@@ -11,8 +11,8 @@ import onnx.shape_inference
 
 from harness.annex.made.variants.draft import Draft, complete, is_op, result_of
 from harness.annex.made.variants.transformation import Transformation
-from harness.corpus.nodes import bodies, domain_of, opsets_of
-from harness.corpus.origins import RANDOM_OPERATORS
+from harness.corpus.model.nodes import bodies, domain_of, opsets_of
+from harness.corpus.model.origins import RANDOM_OPERATORS
 
 DOMAIN = "variants"
 """Domain of the functions that models receive."""

@@ -8,7 +8,7 @@ import onnx
 from harness.annex.made.variants.draft import NewNodes, Type, attributes_of, inverse
 from harness.annex.made.variants.pieces import UNARY
 from harness.annex.made.variants.transformation import Transformation, change
-from harness.corpus.nodes import number_of, operator_set
+from harness.corpus.model.nodes import number_of, operator_set
 
 _BINARY = operator_set("Add Sub Mul Div Max Min And Or Xor")
 _ALONG_AN_AXIS = operator_set("Softmax LogSoftmax Concat")

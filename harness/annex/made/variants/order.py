@@ -5,9 +5,9 @@ import onnx.helper
 
 from harness.annex.made.variants.draft import Draft, NewNodes, insert, is_op, reads
 from harness.annex.made.variants.transformation import MOVABLE, Transformation
-from harness.corpus.nodes import bodies
-from harness.corpus.origins import RANDOM_OPERATORS
-from harness.corpus.protos import value_info
+from harness.corpus.model.nodes import bodies
+from harness.corpus.model.origins import RANDOM_OPERATORS
+from harness.corpus.model.protos import value_info
 
 
 def reordered(draft: Draft) -> str:

@@ -5,7 +5,7 @@ import onnx
 
 from harness.annex.made.variants.draft import Draft, NewNodes, Type, cut_sizes
 from harness.annex.made.variants.transformation import MOVABLE, Transformation, change, pair
-from harness.corpus.nodes import number_of, operator_set
+from harness.corpus.model.nodes import number_of, operator_set
 
 UNARY = operator_set("""
     Abs Ceil Celu Cos Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log Mish Neg Not Reciprocal

@@ -17,8 +17,8 @@ from harness.annex.made.variants.layout import LAYOUT
 from harness.annex.made.variants.order import ORDER
 from harness.annex.made.variants.pieces import PIECES
 from harness.annex.made.variants.transformation import Transformation
-from harness.corpus.element_types import is_floating
-from harness.corpus.nodes import all_nodes, domain_of, number_of, opsets_of
+from harness.corpus.model.element_types import is_floating
+from harness.corpus.model.nodes import all_nodes, domain_of, number_of, opsets_of
 from harness.corpus.noise.operator_rounding import DISCONTINUOUS
 
 TRANSFORMATIONS: dict[str, Transformation] = {

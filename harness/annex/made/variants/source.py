@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from harness.annex.made.forms.draw import ChoiceStream
 from harness.annex.made.zoo.roster import build, zoo_models
-from harness.corpus.nodes import opsets_of
-from harness.corpus.tolerance_file import TOLERANCE_FILE
-from harness.corpus.value_file import write_model_folder
+from harness.corpus.beside.tolerance_file import TOLERANCE_FILE
+from harness.corpus.beside.value_file import write_model_folder
+from harness.corpus.model.nodes import opsets_of
 
 if TYPE_CHECKING:
     import onnx

@@ -10,7 +10,7 @@ import msgspec
 from harness.annex.made.zoo.graph_builder import Architecture
 from harness.annex.made.zoo.roster import ARCHITECTURES, ZooModel, build, zoo_models
 from harness.core.values.value import STRING, Array, tensor
-from harness.corpus.model_facts import model_facts
+from harness.corpus.model.model_facts import model_facts
 
 if TYPE_CHECKING:
     import onnx

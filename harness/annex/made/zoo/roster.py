@@ -21,7 +21,7 @@ from harness.annex.made.zoo.speech import SPEECH_GRU, SPEECH_LSTM
 from harness.annex.made.zoo.text_classifier import TEXT
 from harness.annex.made.zoo.unet import UNET
 from harness.annex.made.zoo.vit import VIT
-from harness.corpus.value_file import write_model_folder
+from harness.corpus.beside.value_file import write_model_folder
 
 # fmt: off
 ARCHITECTURES: tuple[Architecture, ...] = (

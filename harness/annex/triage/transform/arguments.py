@@ -7,7 +7,7 @@ from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import NetNode, node_of
 from harness.annex.triage.search import NetCandidate, Search, minimise
 from harness.annex.triage.transform.outputs import restricted
-from harness.corpus.schema_types import schema_of
+from harness.corpus.model.schema_types import schema_of
 
 if TYPE_CHECKING:
     import onnx.defs

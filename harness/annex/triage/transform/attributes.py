@@ -7,8 +7,8 @@ from harness.annex.triage.context import Context
 from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import node_of
 from harness.annex.triage.search import NetCandidate, Search, minimise
-from harness.corpus.nodes import all_nodes
-from harness.corpus.schema_types import schema_of
+from harness.corpus.model.nodes import all_nodes
+from harness.corpus.model.schema_types import schema_of
 
 if TYPE_CHECKING:
     import onnx

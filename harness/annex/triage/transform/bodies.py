@@ -11,10 +11,10 @@ from harness.annex.triage.net_tensors import NUMBERS_SEED, shape_of
 from harness.annex.triage.outline import inferred
 from harness.annex.triage.search import NetCandidate, Search, minimise
 from harness.core.values.value import Tensor
-from harness.corpus.generated_inputs import generate
-from harness.corpus.nodes import bodies, replace_nodes, taken_from_outside
-from harness.corpus.port import Port, value_type
-from harness.corpus.protos import tensor_proto
+from harness.corpus.inputs.generated_inputs import generate
+from harness.corpus.model.nodes import bodies, replace_nodes, taken_from_outside
+from harness.corpus.model.port import Port, value_type
+from harness.corpus.model.protos import tensor_proto
 
 if TYPE_CHECKING:
     import onnx

@@ -6,7 +6,7 @@ from harness.annex.triage.context import Context
 from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import copied, replaced_names
 from harness.annex.triage.search import NetCandidate, Search, minimise
-from harness.corpus.nodes import all_nodes
+from harness.corpus.model.nodes import all_nodes
 
 if TYPE_CHECKING:
     import onnx

@@ -8,7 +8,7 @@ from harness.annex.triage.net_node import node_name
 from harness.annex.triage.outline import outline
 from harness.annex.triage.search import NetCandidate, Search, minimise
 from harness.annex.triage.subject import Subject
-from harness.corpus.nodes import all_nodes, domain_of
+from harness.corpus.model.nodes import all_nodes, domain_of
 
 Function = tuple[str, str]
 

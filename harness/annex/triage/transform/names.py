@@ -7,7 +7,7 @@ from harness.annex.triage.context import Context
 from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import NetWeight, copied, node_of, weight_of
 from harness.annex.triage.search import NetCandidate, Search, minimise
-from harness.corpus.nodes import all_nodes, bodies, domain_of, tensors_in
+from harness.corpus.model.nodes import all_nodes, bodies, domain_of, tensors_in
 
 if TYPE_CHECKING:
     import onnx

@@ -8,7 +8,7 @@ from harness.annex.triage.net import Net
 from harness.annex.triage.net_node import node_of
 from harness.annex.triage.search import NetCandidate, Search, minimise
 from harness.annex.triage.transform.outputs import restricted
-from harness.corpus.nodes import all_nodes, domain_of
+from harness.corpus.model.nodes import all_nodes, domain_of
 
 
 def unused_parts(net: Net, context: Context) -> Search:

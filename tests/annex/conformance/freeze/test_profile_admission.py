@@ -16,9 +16,9 @@ from harness.core.comparison.tolerance import Tolerance
 from harness.core.noise.spread import Spread
 from harness.core.values.value import Tensor
 from harness.corpus.case import Case, load_case
-from harness.corpus.port import ValueType
-from harness.corpus.protos import encode
-from harness.corpus.suite import open_file
+from harness.corpus.model.port import ValueType
+from harness.corpus.model.protos import encode
+from harness.corpus.suites.suite import open_file
 from harness.engine.task import QuestionKind
 from harness.golden.golden_answer import Golden
 

@@ -19,7 +19,7 @@ from harness.core.records.fault import Frame, NativeCrash
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
 from harness.core.values.value import Map, Sequence, Tensor, tensor
-from harness.corpus.data_sets import DataSet
+from harness.corpus.beside.data_sets import DataSet
 from harness.plan.target import Target
 from tests.annex.triage.bundle.relu_bundle import CPU, contents, model_bytes
 

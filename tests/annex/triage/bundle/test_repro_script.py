@@ -14,7 +14,7 @@ from harness.core.records.fault import Repetition, Usage
 from harness.core.records.scenario import SCENARIOS
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Tensor, tensor
-from harness.corpus.data_sets import DataSet
+from harness.corpus.beside.data_sets import DataSet
 from harness.plan.target import Target
 from tests.annex.triage.bundle.relu_bundle import CPU, contents, model_bytes
 

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 from harness.annex.triage.bundle_values import write_values
 from harness.annex.triage.distance import distance, why_wrong
 from harness.core.values.value import BITS, DTYPES, Map, Sequence, Tensor, Value, pack, tensor, unpack
-from harness.corpus import value_file
+from harness.corpus.beside import value_file
 from harness.data_files import data_root
 
 

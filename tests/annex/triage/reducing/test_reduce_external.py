@@ -14,7 +14,7 @@ from harness.annex.triage.reduce import reduction
 from harness.annex.triage.reduction_settings import ReductionSettings
 from harness.annex.triage.subject import Subject
 from harness.core.values.value import Tensor
-from harness.corpus.external import external_place
+from harness.corpus.model.external import external_place
 from tests.annex.triage.reducing.reductions import finish
 
 ROWS, COLUMNS = 1 << 20, 640

@@ -1,0 +1,1 @@
+"""Files beside a model: test data, tolerances, settings, descriptions for other programs."""

@@ -1,0 +1,1 @@
+"""Generated inputs: what a graph allows, sizes of open dimensions, and the values."""

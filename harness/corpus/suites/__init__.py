@@ -1,0 +1,1 @@
+"""Suites: which models there are, and whether onnx's checker accepts them."""
