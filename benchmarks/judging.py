@@ -20,8 +20,8 @@ from processes import FOUR, progress, timed, verdict
 from harness.core.records.record import Record
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
 from harness.engine.prepare import open_suites
+from harness.engine.tasks.events import Finished
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan

@@ -34,8 +34,8 @@ from scale import cost
 
 from harness.core.records.verdict import Verdict
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, PlaceChanged
 from harness.engine.prepare import prepare
+from harness.engine.tasks.events import Finished, PlaceChanged
 
 MATRIX = """
 schema = 1

@@ -35,8 +35,8 @@ from fake import FAKE, MODEL
 
 from harness.core.records.verdict import Verdict
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, PlaceChanged
 from harness.engine.prepare import prepare
+from harness.engine.tasks.events import Finished, PlaceChanged
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "slurm"))
 

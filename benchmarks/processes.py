@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from harness.corpus.caches.cache import cache_root
 from harness.corpus.suites.suites import open_suite
-from harness.engine.launch import interpreter
+from harness.engine.processes.launch import interpreter
 from harness.plan.target import Runtime
 
 HERE = Path(__file__).resolve().parent

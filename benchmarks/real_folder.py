@@ -58,7 +58,7 @@ def hook(event, arguments):
         opened["folder" if path.startswith(folder) else path.rsplit("ort-ep-harness/")[-1].split("/")[0]] += 1
 sys.addaudithook(hook)
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.task import HOME
+from harness.engine.tasks.task import HOME
 put = CellPipeline._put_question
 def counted(self, question):
     elsewhere = question.runtime != HOME and question.kind == "answer"

@@ -16,7 +16,7 @@ from harness.core.records.verdict import Verdict
 from harness.corpus.case import Case, load_case
 from harness.corpus.derived.converted_models import precision_case
 from harness.corpus.suites.suites import open_model
-from harness.engine.references import Stores
+from harness.engine.answers.references import Stores
 from harness.report.runs.read import read_run
 
 ENDED = (Verdict.CRASH, Verdict.HANG, Verdict.TIMEOUT, Verdict.OUT_OF_MEMORY)

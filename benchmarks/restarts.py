@@ -20,8 +20,8 @@ from processes import verdict
 
 from harness.core.records.verdict import Verdict
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
 from harness.engine.prepare import prepare
+from harness.engine.tasks.events import Finished
 
 MATRIX = """
 schema = 1

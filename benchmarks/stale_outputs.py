@@ -16,8 +16,8 @@ from processes import verdict
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
 from harness.engine.prepare import open_suites
+from harness.engine.tasks.events import Finished
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 

@@ -39,13 +39,13 @@ from harness.agent.wire import output_to_wire
 from harness.core.values.value import Tensor, tensor
 from harness.corpus.case import Case, DataSet, load_case
 from harness.corpus.suites.suite import open_folder
-from harness.engine.configuration import cpu_configuration
-from harness.engine.job import JobDemands, job
-from harness.engine.launch import launch_here
-from harness.engine.mapped_tensors import TensorHome, Tensors
-from harness.engine.messages import Envelope, JobResult
-from harness.engine.outcome import Ran, from_result
-from harness.engine.process import AgentProcess
+from harness.engine.processes.launch import launch_here
+from harness.engine.processes.mapped_tensors import TensorHome, Tensors
+from harness.engine.processes.messages import Envelope, JobResult
+from harness.engine.processes.process import AgentProcess
+from harness.engine.tasks.configuration import cpu_configuration
+from harness.engine.tasks.outcome import Ran, from_result
+from harness.engine.workers.job import JobDemands, job
 from harness.plan.target import Runtime
 
 Floats = NDArray[np.float32]

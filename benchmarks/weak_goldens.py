@@ -15,10 +15,10 @@ from harness.core.comparison.weak_golden import why_weak
 from harness.core.records.record import Record
 from harness.corpus.case import load_case
 from harness.corpus.suites.suite import Suite
+from harness.engine.answers.references import References, Stores
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
 from harness.engine.prepare import open_suites
-from harness.engine.references import References, Stores
+from harness.engine.tasks.events import Finished
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, matrix_from
 

@@ -38,8 +38,8 @@ from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case
 from harness.corpus.model.model_facts import ModelFacts
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished
 from harness.engine.prepare import open_suites
+from harness.engine.tasks.events import Event, Finished
 from harness.plan.expand import expand
 from harness.plan.expectation import Expectation, is_expected
 from harness.plan.matrix import Matrix, ModelSelection, matrix_from

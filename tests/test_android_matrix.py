@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from harness.data_files import data_root
-from harness.engine.launch import launch
 from harness.engine.prepare import prepare
+from harness.engine.processes.launch import launch
 from harness.plan.plan import Plan
 
 

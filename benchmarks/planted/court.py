@@ -21,18 +21,18 @@ from harness.core.records.facts import Placement
 from harness.core.records.record import Record
 from harness.core.records.verdict import Phase
 from harness.corpus.case import Case
-from harness.engine.cases import Cases
+from harness.engine.answers.cases import Cases
+from harness.engine.answers.references import References, Stores
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.effects import Effects
-from harness.engine.events import Event, Finished
-from harness.engine.job import job
-from harness.engine.mapped_tensors import Tensors
-from harness.engine.messages import RunResult
-from harness.engine.next_step import NextStep
-from harness.engine.outcome import Outcome, Raised, Ran, Unsupported, from_result
 from harness.engine.prepare import open_suites
-from harness.engine.references import References, Stores
-from harness.engine.task import CellTask, Question, Task
+from harness.engine.processes.mapped_tensors import Tensors
+from harness.engine.processes.messages import RunResult
+from harness.engine.questions.next_step import NextStep
+from harness.engine.steps.effects import Effects
+from harness.engine.tasks.events import Event, Finished
+from harness.engine.tasks.outcome import Outcome, Raised, Ran, Unsupported, from_result
+from harness.engine.tasks.task import CellTask, Question, Task
+from harness.engine.workers.job import job
 from harness.golden.golden_cache import GoldenStore
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from

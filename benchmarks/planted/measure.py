@@ -12,7 +12,7 @@ from benchmarks.planted.honest import Honest, bits_left
 from benchmarks.planted.real import COARSE, PLANTS
 from benchmarks.planted.rows import Row
 from benchmarks.planted.subject import VISIBLE, Scale, Subject, rebuilt
-from harness.engine.outcome import Ran
+from harness.engine.tasks.outcome import Ran
 
 MARGIN = 0.5
 """Bits about what is needed within which a loss may be told or not."""

@@ -14,8 +14,8 @@ from benchmarks.planted.rows import Provider, Row
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
 from harness.engine.prepare import open_suites
+from harness.engine.tasks.events import Finished
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 

@@ -11,7 +11,7 @@ from benchmarks.planted.arithmetic import DTYPES, Array, Drawn, Rounded
 from benchmarks.planted.court import Court
 from benchmarks.planted.models.model import Model
 from harness.core.values.value import NamedValues, Sequence, Tensor, Value, tensor
-from harness.engine.outcome import Ran
+from harness.engine.tasks.outcome import Ran
 
 DRAWS = 10
 VISIBLE_EACH = 64.0

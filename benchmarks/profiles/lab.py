@@ -26,7 +26,7 @@ from harness.corpus.case import Case
 from harness.corpus.derived.noisy import amplitudes_of, noisy_case
 from harness.corpus.derived.scenario_case import Inapplicable
 from harness.corpus.model.element_types import ELEMENT_TYPES
-from harness.engine.output_kinds import output_kinds_of
+from harness.engine.measuring.output_kinds import output_kinds_of
 
 SITES = 2
 """Nodes of a model in which each fault is planted, at most."""

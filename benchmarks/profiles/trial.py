@@ -10,7 +10,7 @@ from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.core.records.scenario import PLAIN
 from harness.core.records.verdict import Family, Verdict
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
+from harness.engine.tasks.events import Finished
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.plan import Plan

@@ -1,7 +1,7 @@
 """Options that do nothing: cells that differ in one option alone, and whose answers differ in no bit.
 
-Nothing runs for this; of options that the catalogue has, ``harness.engine.effects`` asks more exactly. A
-record has, of each output, how far it is from the golden in several figures. Where they are equal for every
+Nothing runs for this; of options that the catalogue has, ``harness.engine.steps.effects`` asks more exactly.
+A record has, of each output, how far it is from the golden in several figures. Where they are equal for every
 output, and the golden is, the outputs have the same bits: surely so where these are the golden's, and but for
 a chance of no account elsewhere.
 """

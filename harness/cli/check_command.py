@@ -46,7 +46,7 @@ def _declare(options: Options) -> RunCommand:
 
     def run(given: GivenArguments) -> int:
         if not given[env] and given[place.place] is None and given[agent] is None:
-            from harness.engine.prestarted import prestart_here
+            from harness.engine.processes.prestarted import prestart_here
 
             prestart_here()  # before the rest of the package is imported
         with without_collector():

@@ -15,7 +15,7 @@ def _declare(options: Options) -> RunCommand:
     json = as_json(options, f"{ONE_ARRAY}, with versions and devices")
 
     def run(given: GivenArguments) -> int:
-        from harness.engine.prestarted import prestart_here
+        from harness.engine.processes.prestarted import prestart_here
 
         prestart_here()  # before the rest of the package is imported
         with without_collector():

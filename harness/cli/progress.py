@@ -12,7 +12,7 @@ from rich.markup import escape
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
 from harness.core.text.visible_text import visible
-from harness.engine.events import PlaceChanged, TargetReady
+from harness.engine.tasks.events import PlaceChanged, TargetReady
 from harness.report.cells.report_cell import command_of
 from harness.run.run_summary import no_evidence, remarks, totals_table
 from harness.run.tally import Tally, TargetTotals

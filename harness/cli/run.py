@@ -14,7 +14,7 @@ from harness.cli.selection import Selected, Selection
 from harness.core.records.record import Record
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, HarnessError, one_line
 from harness.core.verdicts.own_error import own_error
-from harness.engine.events import Event, Noted, PlaceChanged, TargetReady, Warned
+from harness.engine.tasks.events import Event, Noted, PlaceChanged, TargetReady, Warned
 from harness.plan.matrix import Matrix
 from harness.report.runs.read import RunData, read_run
 from harness.run.annexes import find_triage_folder

@@ -24,7 +24,7 @@ def _declare(options: Options) -> RunCommand:
     native = native_stack(options)
 
     def run(given: GivenArguments) -> int:
-        from harness.engine.prestarted import prestart
+        from harness.engine.processes.prestarted import prestart
 
         prestart(given[matrix])  # before the rest of the package is imported
         with without_collector():

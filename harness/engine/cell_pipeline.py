@@ -23,24 +23,32 @@ from harness.core.verdicts.own_error import OwnError, lost_record, own_error
 from harness.corpus.case import Case
 from harness.corpus.decoders.generation_case import GenerationSupport
 from harness.corpus.model.model_errors import MendedError
-from harness.engine.agent_environments import Environments
-from harness.engine.answer import NOT_REQUESTED, golden_of, keep_answer
-from harness.engine.cases import LoadedCase, NoCase, NoInput, why_no_model
-from harness.engine.cell_record import CellAttempt, record_of
-from harness.engine.early_end import ended, without_case
-from harness.engine.effect_step import EffectStep
-from harness.engine.effects import Effects
-from harness.engine.events import Answered, Event, Finished, NotRun, Warned
-from harness.engine.fixed_size_step import FixedStep
-from harness.engine.function_step import FunctionStep
-from harness.engine.further_tries import UNTRIED, next_try, with_tries_reason, with_try
-from harness.engine.input_draws import windows_beyond_data
-from harness.engine.measure import with_shapes
-from harness.engine.measurement import Measurement
-from harness.engine.next_step import NextStep, OpenOutcome
-from harness.engine.open_questions import OpenQuestions
-from harness.engine.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
-from harness.engine.task import BaselineTask, CellTask, FixedTask, Question, QuestionKind, QuestionTask, Task
+from harness.engine.answers.cases import LoadedCase, NoCase, NoInput, why_no_model
+from harness.engine.measuring.cell_record import CellAttempt, record_of
+from harness.engine.measuring.early_end import ended, without_case
+from harness.engine.measuring.measure import with_shapes
+from harness.engine.questions.answer import NOT_REQUESTED, golden_of, keep_answer
+from harness.engine.questions.next_step import NextStep, OpenOutcome
+from harness.engine.questions.open_questions import OpenQuestions
+from harness.engine.steps.effect_step import EffectStep
+from harness.engine.steps.effects import Effects
+from harness.engine.steps.fixed_size_step import FixedStep
+from harness.engine.steps.function_step import FunctionStep
+from harness.engine.steps.further_tries import UNTRIED, next_try, with_tries_reason, with_try
+from harness.engine.steps.input_draws import windows_beyond_data
+from harness.engine.tasks.events import Answered, Event, Finished, NotRun, Warned
+from harness.engine.tasks.measurement import Measurement
+from harness.engine.tasks.outcome import Ending, Made, Outcome, Ran, Rejected, Unavailable
+from harness.engine.tasks.task import (
+    BaselineTask,
+    CellTask,
+    FixedTask,
+    Question,
+    QuestionKind,
+    QuestionTask,
+    Task,
+)
+from harness.engine.workers.agent_environments import Environments
 
 _MOST_REPEATS = 3
 """Largest number of repeats of a cell or question because the cache lost its files."""

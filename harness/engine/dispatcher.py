@@ -14,15 +14,24 @@ from harness.core.records.verdict import Cause, Phase
 from harness.core.text.errors import UsageError, one_line
 from harness.corpus.case import Case
 from harness.corpus.model.model_errors import ModelError
+from harness.engine.answers.further import further_of_cell, further_of_question
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.further import further_of_cell, further_of_question
-from harness.engine.job import OTHER, PATHS, REPEAT_FEATURE, TENSOR_FOLDERS, JobDemands, budget, declined, job
-from harness.engine.mapped_tensors import Tensors
-from harness.engine.outcome import ExpectedResult, Rejected, Unavailable, Unfeedable, Unsupported
-from harness.engine.process_pool import ProcessPool
-from harness.engine.queues import Queues, TaskQueue
-from harness.engine.task import CellTask, FixedTask, QuestionKind, QuestionTask, Task
-from harness.engine.worker import Worker
+from harness.engine.processes.mapped_tensors import Tensors
+from harness.engine.tasks.outcome import ExpectedResult, Rejected, Unavailable, Unfeedable, Unsupported
+from harness.engine.tasks.task import CellTask, FixedTask, QuestionKind, QuestionTask, Task
+from harness.engine.workers.job import (
+    OTHER,
+    PATHS,
+    REPEAT_FEATURE,
+    TENSOR_FOLDERS,
+    JobDemands,
+    budget,
+    declined,
+    job,
+)
+from harness.engine.workers.process_pool import ProcessPool
+from harness.engine.workers.queues import Queues, TaskQueue
+from harness.engine.workers.worker import Worker
 from harness.plan.plan import Plan
 from harness.runtimes.installer import InstallError
 

@@ -18,21 +18,21 @@ from harness.core.records.cell import Cell
 from harness.core.verdicts.missing import Need
 from harness.corpus.suites.model_check import end_checker
 from harness.corpus.suites.suite import Suite
-from harness.engine.admission import processors
-from harness.engine.cases import Cases, LoadedCase
+from harness.engine.answers.cases import Cases, LoadedCase
+from harness.engine.answers.references import MORE_OF_SMALL, References, Stores
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.configuration import configuration
 from harness.engine.dispatcher import Dispatcher
-from harness.engine.effects import MOST_DIGESTS, Effects
-from harness.engine.events import Answered, Event, Finished, Noted, Warned, place_changed
 from harness.engine.listener import Listener
-from harness.engine.next_step import NextStep
-from harness.engine.planned_end import planned_end
-from harness.engine.process_pool import ProcessPool
-from harness.engine.queues import Queues
-from harness.engine.references import MORE_OF_SMALL, References, Stores
-from harness.engine.task import QuestionKind, Task
-from harness.engine.worker import Worker
+from harness.engine.questions.next_step import NextStep
+from harness.engine.steps.effects import MOST_DIGESTS, Effects
+from harness.engine.tasks.configuration import configuration
+from harness.engine.tasks.events import Answered, Event, Finished, Noted, Warned, place_changed
+from harness.engine.tasks.task import QuestionKind, Task
+from harness.engine.workers.admission import processors
+from harness.engine.workers.planned_end import planned_end
+from harness.engine.workers.process_pool import ProcessPool
+from harness.engine.workers.queues import Queues
+from harness.engine.workers.worker import Worker
 from harness.places.fleet import Fleet
 from harness.plan.plan import Plan
 from harness.runtimes.builds import Builds

@@ -9,9 +9,9 @@ from harness.core.records.verdict import Cause, Phase
 from harness.core.text.errors import UsageError, one_line
 from harness.core.verdicts.own_error import own_error
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.early_end import problem_of
-from harness.engine.events import Event, Noted, TargetReady, Warned
-from harness.engine.messages import (
+from harness.engine.measuring.early_end import problem_of
+from harness.engine.place_listener import PlaceListener, why_not_started, with_teardown
+from harness.engine.processes.messages import (
     After,
     Envelope,
     Imported,
@@ -27,7 +27,10 @@ from harness.engine.messages import (
     StartMessage,
     TargetUnavailable,
 )
-from harness.engine.outcome import (
+from harness.engine.processes.process import ENDED
+from harness.engine.processes.slurm import Queued, Waiting, told_end
+from harness.engine.tasks.events import Event, Noted, TargetReady, Warned
+from harness.engine.tasks.outcome import (
     Died,
     Ending,
     Hung,
@@ -39,14 +42,11 @@ from harness.engine.outcome import (
     from_making,
     from_result,
 )
-from harness.engine.place_listener import PlaceListener, why_not_started, with_teardown
-from harness.engine.planned_end import end_in_teardown
-from harness.engine.process import ENDED
-from harness.engine.process_pool import ProcessPool
-from harness.engine.queues import START_ATTEMPTS, Queues, TaskQueue
-from harness.engine.slurm import Queued, Waiting, told_end
-from harness.engine.task import QuestionKind
-from harness.engine.worker import Worker
+from harness.engine.tasks.task import QuestionKind
+from harness.engine.workers.planned_end import end_in_teardown
+from harness.engine.workers.process_pool import ProcessPool
+from harness.engine.workers.queues import START_ATTEMPTS, Queues, TaskQueue
+from harness.engine.workers.worker import Worker
 from harness.plan.plan import Plan
 
 

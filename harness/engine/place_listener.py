@@ -9,14 +9,14 @@ from harness.agent.native_stack.block import without_stacks
 from harness.core.records.verdict import Cause, Phase
 from harness.core.text.errors import one_line
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.early_end import problem_of
-from harness.engine.events import Event, Warned
-from harness.engine.native_crash import died_in, native_crash
-from harness.engine.outcome import Died, Ending, Hung, Raised, Ran, Rejected, Unavailable
-from harness.engine.planned_end import end_in_teardown
-from harness.engine.queues import TaskQueue
-from harness.engine.slurm import told_end
-from harness.engine.worker import Worker
+from harness.engine.measuring.early_end import problem_of
+from harness.engine.processes.native_crash import died_in, native_crash
+from harness.engine.processes.slurm import told_end
+from harness.engine.tasks.events import Event, Warned
+from harness.engine.tasks.outcome import Died, Ending, Hung, Raised, Ran, Rejected, Unavailable
+from harness.engine.workers.planned_end import end_in_teardown
+from harness.engine.workers.queues import TaskQueue
+from harness.engine.workers.worker import Worker
 from harness.places.fleet import Fleet
 from harness.places.place_state import PlaceState
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.core.records.cell import Cell
-from harness.engine.prestarted import target_tables
+from harness.engine.processes.prestarted import target_tables
 from harness.pytest_plugin.brief import Brevity
 from harness.pytest_plugin.items import CellItem
 from harness.pytest_plugin.ledger import Ledger, enclose, mark_ended_early

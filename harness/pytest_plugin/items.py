@@ -14,7 +14,7 @@ from harness.pytest_plugin.item_outcome import ItemOutcome, outcome_of
 from harness.pytest_plugin.plans import plans_of
 
 if TYPE_CHECKING:
-    from harness.engine.events import Finished
+    from harness.engine.tasks.events import Finished
     from harness.pytest_plugin.session import Matrices
 
 

@@ -64,7 +64,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if matrices and not config.option.collectonly:
         shared = hasattr(config, "workerinput") or getattr(config.option, "dist", "no") != "no"
         if not shared:  # a worker of xdist may get no cells
-            from harness.engine.prestarted import prestart
+            from harness.engine.processes.prestarted import prestart
 
             prestart(matrices[0])  # the processes start while the next line imports
 

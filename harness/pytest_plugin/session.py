@@ -11,10 +11,10 @@ import pytest
 
 from harness.core.records.cell import Cell
 from harness.core.text.errors import UncontainedError, UsageError
-from harness.engine.admission import processors
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, NotRun, PlaceChanged, Warned
 from harness.engine.prepare import RunnablePlan
+from harness.engine.tasks.events import Event, Finished, NotRun, PlaceChanged, Warned
+from harness.engine.workers.admission import processors
 from harness.pytest_plugin.benchmarks import why_not_measured
 from harness.pytest_plugin.item_outcome import excerpt
 from harness.pytest_plugin.matrices import MATRICES

@@ -12,7 +12,7 @@ from harness.core.records.verdict import Family
 from harness.core.values.value import value_bytes
 from harness.core.verdicts.own_error import own_error, without_verdict
 from harness.corpus.model.protos import encode
-from harness.engine.events import Finished, ProcessEnded
+from harness.engine.tasks.events import Finished, ProcessEnded
 
 _INPUTS_LIMIT = 16 << 20
 """Largest size of the inputs kept for one cell; the suite can make larger ones again."""

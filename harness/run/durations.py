@@ -11,7 +11,7 @@ from harness.core.files.writing import write_aside
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.corpus.caches.cache import cache_root
-from harness.engine.queues import RESTART_MS
+from harness.engine.workers.queues import RESTART_MS
 
 MOST_MATRICES = 64
 """Number of matrices whose durations are kept."""

@@ -4,7 +4,7 @@ import msgspec
 
 from harness.core.records.run_info import TargetExit
 from harness.core.records.verdict import Verdict
-from harness.engine.events import ProcessEnded
+from harness.engine.tasks.events import ProcessEnded
 from harness.plan.expectation import ALL_CLEAN, is_expected_exit
 
 

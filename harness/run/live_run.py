@@ -12,9 +12,9 @@ from harness.core.records.run_info import RunInfo
 from harness.core.records.verdict import Family
 from harness.core.text.errors import UsageError
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Warned
-from harness.engine.native_crash import with_native_stacks
 from harness.engine.prepare import RunnablePlan
+from harness.engine.processes.native_crash import with_native_stacks
+from harness.engine.tasks.events import Event, Finished, Warned
 from harness.run.artifacts import keep_artifacts
 from harness.run.news import News, RunResults
 from harness.run.resume import check_same_models

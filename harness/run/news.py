@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 import msgspec
 
 from harness.core.records.record import Record
-from harness.engine.events import Event, PlaceChanged, ProcessEnded, TargetReady
+from harness.engine.tasks.events import Event, PlaceChanged, ProcessEnded, TargetReady
 from harness.plan.plan import Plan
 from harness.run.durations import Durations
 from harness.run.run_folder import RunFolder

@@ -16,7 +16,7 @@ from harness.core.files.writing import aside, write_aside, writing
 from harness.core.records.record import SCHEMA, Record, decode_record, encode_record
 from harness.core.records.run_info import PlaceInfo, RunInfo, TargetExit
 from harness.core.text.errors import UsageError
-from harness.engine.events import PlaceChanged, ProcessEnded, TargetReady
+from harness.engine.tasks.events import PlaceChanged, ProcessEnded, TargetReady
 from harness.plan.plan import Plan
 from harness.run.artifacts import keep_exit, record_without_verdict
 from harness.run.durable import DurableFile

@@ -17,7 +17,7 @@ from harness.core.records.verdict import Family, Verdict, is_result, says_nothin
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED
 from harness.core.timing.node_times import time_words
 from harness.core.verdicts.ranks import rank
-from harness.engine.events import ProcessEnded
+from harness.engine.tasks.events import ProcessEnded
 from harness.plan.baselines import BaselineFit
 from harness.plan.plan import Plan
 from harness.plan.surroundings import surroundings_of

@@ -11,11 +11,11 @@ import msgspec
 from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.corpus.case import Case, load_case
 from harness.corpus.suites.suite import Suite
-from harness.engine.admission import processors
 from harness.engine.engine import Engine
-from harness.engine.events import Answered, Event, Noted, TargetReady, Warned
-from harness.engine.queues import CHECK_TIMEOUTS
-from harness.engine.task import QuestionKind
+from harness.engine.tasks.events import Answered, Event, Noted, TargetReady, Warned
+from harness.engine.tasks.task import QuestionKind
+from harness.engine.workers.admission import processors
+from harness.engine.workers.queues import CHECK_TIMEOUTS
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target

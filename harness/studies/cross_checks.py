@@ -8,13 +8,13 @@ from harness.core.records.reference_answer import EXPECTED
 from harness.core.text.errors import one_line
 from harness.core.values.value import NamedValues
 from harness.corpus.case import Case
-from harness.engine.answer import forgiving
-from harness.engine.compare_sets import compare_sets
-from harness.engine.events import Answered
-from harness.engine.output_kinds import output_kinds_of
-from harness.engine.reference_check import NAMES
-from harness.engine.references import References
-from harness.engine.task import HOME, Question
+from harness.engine.answers.compare_sets import compare_sets
+from harness.engine.answers.references import References
+from harness.engine.measuring.output_kinds import output_kinds_of
+from harness.engine.measuring.reference_check import NAMES
+from harness.engine.questions.answer import forgiving
+from harness.engine.tasks.events import Answered
+from harness.engine.tasks.task import HOME, Question
 from harness.golden.golden_answer import Golden
 from harness.golden.recording import CrossCheck
 from harness.studies.ask import Notify, PlannedModels

@@ -26,7 +26,7 @@ from harness.core.records.policy_study import ChosenProvider, OfferedDevice, Pol
 from harness.core.text.errors import one_line
 from harness.core.values.value import leaves_of
 from harness.corpus.case import load_case
-from harness.engine.started import OUTPUT, start_process
+from harness.engine.processes.started import OUTPUT, start_process
 from harness.runtimes.process_group import kill_group
 from harness.studies.plugins import installed_plugins
 from harness.studies.trial import probe_suite

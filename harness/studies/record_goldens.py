@@ -9,10 +9,10 @@ from harness.core.verdicts.own_error import own_error
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.model.protos import TooLargeError
 from harness.corpus.suites.suite import Suite
-from harness.engine.events import Answered
-from harness.engine.reference_check import NAMES
-from harness.engine.references import References, Stores
-from harness.engine.task import HOME, Question
+from harness.engine.answers.references import References, Stores
+from harness.engine.measuring.reference_check import NAMES
+from harness.engine.tasks.events import Answered
+from harness.engine.tasks.task import HOME, Question
 from harness.golden.provenance import provenance
 from harness.golden.recording import CrossCheck, Recorder
 from harness.golden.trials import try_inputs

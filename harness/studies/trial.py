@@ -15,7 +15,7 @@ from harness.core.records.verdict import Family, Verdict
 from harness.corpus.caches.cache import cache_root, fill_once
 from harness.corpus.suites.suite import Suite, open_folder
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, TargetReady
+from harness.engine.tasks.events import Finished, TargetReady
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target

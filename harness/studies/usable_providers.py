@@ -12,7 +12,7 @@ from harness.catalog.provider import Provider
 from harness.core.files.structure import OPTION
 from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.core.records.verdict import Cause
-from harness.engine.launch import is_local
+from harness.engine.processes.launch import is_local
 from harness.places.place_list import list_places
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target

@@ -12,8 +12,8 @@ from harness.corpus.case import Case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.model.origins import RANDOM_OPERATORS
 from harness.corpus.suites.suite import Suite, open_folder
-from harness.engine.events import Answered, TargetReady
-from harness.engine.references import References, Stores
+from harness.engine.answers.references import References, Stores
+from harness.engine.tasks.events import Answered, TargetReady
 from harness.golden.golden_answer import Golden
 from harness.golden.golden_cache import GoldenStore
 from harness.golden.golden_list import kept_by_case

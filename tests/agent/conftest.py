@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from harness.core.values.value import Value, from_wire, to_wire
-from harness.engine.launch import launch_here
-from harness.engine.process import AgentProcess
+from harness.engine.processes.launch import launch_here
+from harness.engine.processes.process import AgentProcess
 
 
 class Channel:

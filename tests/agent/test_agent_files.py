@@ -10,7 +10,7 @@ import pytest
 
 from harness.agent.tensor_files import FILE_FROM, MAP_FROM
 from harness.core.values.value import Sequence, Tensor, Value, pack, tensor
-from harness.engine.mapped_tensors import Tensors
+from harness.engine.processes.mapped_tensors import Tensors
 from tests.kit import parse
 
 Serve = Callable[..., dict[str, Any]]

@@ -15,9 +15,9 @@ from harness.agent.evaluate import play
 from harness.agent.target_errors import UnsupportedError
 from harness.core.values.value import DTYPES, STRING, Map, Sequence, Tensor, Value, tensor, to_wire
 from harness.corpus.model.element_types import NUMBERS
-from harness.engine.mapped_tensors import Tensors
-from harness.engine.messages import RunResult
-from harness.engine.outcome import Ran, from_result
+from harness.engine.processes.mapped_tensors import Tensors
+from harness.engine.processes.messages import RunResult
+from harness.engine.tasks.outcome import Ran, from_result
 from tests.kit import parse
 
 Run = Callable[..., dict[str, Value]]

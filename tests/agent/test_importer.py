@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.agent.importer import Importer
-from harness.engine.launch import agent_source
+from harness.engine.processes.launch import agent_source
 
 UNCHECKED = py_compile.PycInvalidationMode.UNCHECKED_HASH
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from harness.engine import windows_shell
-from harness.engine.launch import launch
-from harness.engine.process import ENDED, AgentProcess
+from harness.engine.processes import windows_shell
+from harness.engine.processes.launch import launch
+from harness.engine.processes.process import ENDED, AgentProcess
 from harness.plan.target import Runtime
 from harness.runtimes.native_agent import build_agent
 from tests.kit import harness, read_records

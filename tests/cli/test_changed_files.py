@@ -16,7 +16,7 @@ from harness.corpus.case import load_case, model_files_state
 from harness.corpus.model.model_errors import ChangedFileError, ModelError
 from harness.corpus.suites.suite import open_folder
 from harness.engine import dispatcher
-from harness.engine.files_in_use import FilesInUse
+from harness.engine.answers.files_in_use import FilesInUse
 from tests.kit import read_rows
 
 Project = Callable[..., Path]

@@ -3,7 +3,7 @@
 import pytest
 
 from harness.cli import main
-from harness.engine import prestarted
+from harness.engine.processes import prestarted
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.model.model_errors import InputError, MisnamedError, ModelError
 from harness.corpus.model.port import Port, ValueType
 from harness.corpus.suites.suite import Suite, open_folder
-from harness.engine.early_end import without_case
+from harness.engine.measuring.early_end import without_case
 
 RELU = "agraph (float[N] x) => (float[N] y) { y = Relu(x) }"
 SUBTRACT = """agraph (float[N] left, float[N] right, float[1] scale) => (float[N] y)

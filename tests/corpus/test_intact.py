@@ -12,7 +12,7 @@ from harness.corpus.caches.intact import DIGESTS_FILE, find_damaged, mend
 from harness.corpus.case import load_case
 from harness.corpus.model.model_errors import ChangedFileError, DamagedError, MendedError
 from harness.corpus.suites.suite import Suite
-from harness.engine.files_in_use import FilesInUse
+from harness.engine.answers.files_in_use import FilesInUse
 
 Write = Callable[..., Path]
 

@@ -14,7 +14,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.derived.looped_copy import ITERATIONS, looped_copy
 from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
 from harness.corpus.suites.suite import open_folder
-from harness.engine.cell_record import model_content
+from harness.engine.measuring.cell_record import model_content
 from tests.kit import parse
 
 pytestmark = pytest.mark.usefixtures("own_cache")

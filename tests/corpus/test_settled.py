@@ -167,6 +167,6 @@ def test_data_sets_keep_their_inputs_without_expected_outputs(tmp_path: Path) ->
 
 
 def test_the_engine_starts_without_onnx() -> None:
-    code = "import sys, harness.engine.inquiry; print('onnx' in sys.modules)"
+    code = "import sys, harness.engine.questions.inquiry; print('onnx' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "False"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine import mapped_tensors
+from harness.engine.processes import mapped_tensors
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from harness.core.records.record import Record
-from harness.engine.cases import Cases
+from harness.engine.answers.cases import Cases
+from harness.engine.answers.references import References, Stores
 from harness.engine.cell_pipeline import CellPipeline
-from harness.engine.effects import Effects
-from harness.engine.events import Event, Finished, Warned
-from harness.engine.next_step import NextStep
 from harness.engine.prepare import open_suites
-from harness.engine.references import References, Stores
-from harness.engine.task import Task
+from harness.engine.questions.next_step import NextStep
+from harness.engine.steps.effects import Effects
+from harness.engine.tasks.events import Event, Finished, Warned
+from harness.engine.tasks.task import Task
 from harness.golden.golden_cache import GoldenStore
 from harness.plan.expand import expand
 from tests.kit import make_matrix

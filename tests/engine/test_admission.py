@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engine.admission import processors
+from harness.engine.workers.admission import processors
 
 V1 = "5:cpuset:/\n4:cpu,cpuacct:{}\n0::/\n"
 V2 = "0::{}\n"
@@ -12,9 +12,9 @@ V2 = "0::{}\n"
 
 @pytest.fixture(autouse=True)
 def _eight_processors(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("harness.engine.admission.usable_processors", lambda: 8)
-    monkeypatch.setattr("harness.engine.admission.OWN_GROUPS", tmp_path / "own")
-    monkeypatch.setattr("harness.engine.admission.GROUPS", tmp_path / "groups")
+    monkeypatch.setattr("harness.engine.workers.admission.usable_processors", lambda: 8)
+    monkeypatch.setattr("harness.engine.workers.admission.OWN_GROUPS", tmp_path / "own")
+    monkeypatch.setattr("harness.engine.workers.admission.GROUPS", tmp_path / "groups")
 
 
 def limit(home: Path, own: str, **files: dict[str, str]) -> None:

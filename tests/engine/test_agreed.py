@@ -14,9 +14,9 @@ from harness.corpus.beside.data_sets import DataSet
 from harness.corpus.case import Case
 from harness.corpus.model.origins import Origins
 from harness.corpus.model.port import ValueType
-from harness.engine.agreement_measure import with_agreement
-from harness.engine.evidence import CellRule, Evidence
-from harness.engine.outcome import Ran, Unavailable
+from harness.engine.answers.evidence import CellRule, Evidence
+from harness.engine.measuring.agreement_measure import with_agreement
+from harness.engine.tasks.outcome import Ran, Unavailable
 from harness.golden.golden_answer import Golden
 from tests.kit import bare_case, model_facts, placement_of
 

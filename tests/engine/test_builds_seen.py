@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from harness.core.text.errors import UsageError
-from harness.engine.builds_seen import BuildsSeen
-from harness.engine.configuration import Configuration
+from harness.engine.tasks.configuration import Configuration
+from harness.engine.workers.builds_seen import BuildsSeen
 from harness.plan.target import Runtime
 
 HERE = Configuration(runtime=Runtime(), plugin="/opt/libep.so", providers=("EP",))

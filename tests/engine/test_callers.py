@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pytest
 
 from harness.agent.frame import LONGEST_LINE
-from harness.engine import callers
-from harness.engine.callers import MOST_CALLERS, Proved, first_with_proof
+from harness.engine.processes import callers
+from harness.engine.processes.callers import MOST_CALLERS, Proved, first_with_proof
 
 Hear = Callable[..., "Future[Proved[str] | None]"]
 Call = Callable[..., socket.socket]

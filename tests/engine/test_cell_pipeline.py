@@ -12,9 +12,9 @@ from harness.core.values.value import Tensor, tensor
 from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.corpus.model.protos import tensor_proto
-from harness.engine.events import Finished, Warned
-from harness.engine.references import References
-from harness.engine.task import Question
+from harness.engine.answers.references import References
+from harness.engine.tasks.events import Finished, Warned
+from harness.engine.tasks.task import Question
 from harness.golden.golden_answer import Golden
 from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, start_engine, write_model
 

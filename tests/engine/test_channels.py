@@ -15,10 +15,10 @@ from harness.agent.frame import BINARY, LINE, MODES
 from harness.agent.hello import hello
 from harness.core.records.record import Record
 from harness.core.records.verdict import Cause, Verdict
-from harness.engine.events import Event
-from harness.engine.launch import launch
-from harness.engine.process import ENDED, AgentProcess
-from harness.engine.started import Started, start_process
+from harness.engine.processes.launch import launch
+from harness.engine.processes.process import ENDED, AgentProcess
+from harness.engine.processes.started import Started, start_process
+from harness.engine.tasks.events import Event
 from harness.plan.target import Runtime
 from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, write_model
 

@@ -12,9 +12,9 @@ from harness.core.records.record import Record
 from harness.core.records.run_work import Unchecked
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Map, Sequence, Value, tensor, to_wire
-from harness.engine import connection
-from harness.engine.connection import Greeting, find_greeting
-from harness.engine.job import declined
+from harness.engine.processes import connection
+from harness.engine.processes.connection import Greeting, find_greeting
+from harness.engine.workers.job import declined
 from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, write_model
 
 ONE = tensor(np.ones(1, np.float32))

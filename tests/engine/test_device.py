@@ -15,15 +15,15 @@ import pytest
 
 from harness.core.records.verdict import Verdict
 from harness.corpus.caches.cache import ENVIRONMENT, cache_root
-from harness.engine import worker
-from harness.engine.admission import Admission
-from harness.engine.configuration import cpu_configuration
-from harness.engine.device import NO_SLOT, Slot, Slots, device_of, uses_processor
 from harness.engine.engine import Engine
-from harness.engine.events import Event, Finished, Warned
 from harness.engine.prepare import prepare
-from harness.engine.queues import TaskQueue
-from harness.engine.worker import Worker
+from harness.engine.tasks.configuration import cpu_configuration
+from harness.engine.tasks.events import Event, Finished, Warned
+from harness.engine.workers import worker
+from harness.engine.workers.admission import Admission
+from harness.engine.workers.device import NO_SLOT, Slot, Slots, device_of, uses_processor
+from harness.engine.workers.queues import TaskQueue
+from harness.engine.workers.worker import Worker
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
 from tests.kit import (
@@ -177,7 +177,7 @@ def test_where_nothing_can_be_locked_the_system_says_why(tmp_path: Path) -> None
 
 HOLDER = """
 import pathlib, sys
-from harness.engine.device import Slots
+from harness.engine.workers.device import Slots
 slot = Slots(pathlib.Path(sys.argv[1])).take("npu", 1)
 print(slot is not None, flush=True)
 sys.stdin.read()

@@ -9,8 +9,8 @@ from harness.core.findings.cause import PRINTED, plain_cause
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.verdicts.decide import decide
 from harness.corpus.model.model_errors import BoundError
-from harness.engine.early_end import clean_error, ended, without_case
-from harness.engine.outcome import Died, Outcome, Raised
+from harness.engine.measuring.early_end import clean_error, ended, without_case
+from harness.engine.tasks.outcome import Died, Outcome, Raised
 
 SOURCE = "/onnxruntime_src/onnxruntime/core"
 

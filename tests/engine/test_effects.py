@@ -18,8 +18,7 @@ from harness.core.records.variant_use import VariantUse
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Map, Sequence, Value, tensor
 from harness.core.verdicts.decide import decide
-from harness.engine.configuration import Configuration
-from harness.engine.effects import (
+from harness.engine.steps.effects import (
     NO_ANSWER,
     Doubt,
     Effects,
@@ -28,10 +27,11 @@ from harness.engine.effects import (
     outputs_digest,
     with_effect,
 )
-from harness.engine.events import Event
-from harness.engine.outcome import Ran
-from harness.engine.queues import Queues
-from harness.engine.task import BaselineTask, Task
+from harness.engine.tasks.configuration import Configuration
+from harness.engine.tasks.events import Event
+from harness.engine.tasks.outcome import Ran
+from harness.engine.tasks.task import BaselineTask, Task
+from harness.engine.workers.queues import Queues
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime
 from tests.kit import (

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from harness.core.records.verdict import Phase, Verdict
-from harness.engine.events import ProcessEnded
-from harness.engine.planned_end import planned_end
+from harness.engine.tasks.events import ProcessEnded
+from harness.engine.workers.planned_end import planned_end
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 ENDS = {

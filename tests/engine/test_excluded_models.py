@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
-from harness.engine.events import Event
+from harness.engine.tasks.events import Event
 from tests.kit import of_folder, records_of, run_matrix
 
 HEAD = '<ir_version: %d, opset_import: ["" : %d, "nowhere" : 1, "com.microsoft" : 1]> agraph '

@@ -13,8 +13,8 @@ from harness.core.records.verdict import Verdict
 from harness.core.values.value import Array, Tensor
 from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
-from harness.engine.evidence import CellRule, Wider, with_placement
-from harness.engine.task import Question, QuestionKind
+from harness.engine.answers.evidence import CellRule, Wider, with_placement
+from harness.engine.tasks.task import Question, QuestionKind
 from tests.engine.test_next_step import Court
 from tests.kit import placement_of
 

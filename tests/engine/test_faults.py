@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from harness.core.records.verdict import Cause, Phase, Verdict
-from harness.engine.events import Finished
+from harness.engine.tasks.events import Finished
 from tests.kit import FAKE_ENV, fake_target, of_folder, run_matrix, write_model
 
 POSIX = os.name == "posix"

@@ -13,7 +13,7 @@ from harness.core.records.record import Record, decode_record, encode_record
 from harness.core.records.reference_answer import REFERENCE
 from harness.core.records.verdict import Verdict
 from harness.core.verdicts.decide import decide
-from harness.engine.events import Event
+from harness.engine.tasks.events import Event
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the fake is for POSIX")

@@ -10,7 +10,7 @@ from harness.core.records.cell_end import CellEnd
 from harness.core.records.facts import Facts
 from harness.core.records.record import Record
 from harness.core.records.verdict import Phase, Verdict
-from harness.engine.fixed_size_step import may_be_fixed
+from harness.engine.steps.fixed_size_step import may_be_fixed
 from tests.kit import fake_target, of_folder, placement_of, records_of, run_matrix, write_model
 
 FREE = """<ir_version: 9, opset_import: ["" : 17]>

@@ -21,15 +21,15 @@ from harness.core.records.record import decode_record, encode_record
 from harness.core.records.verdict import Family, Phase
 from harness.core.values.value import BITS, DTYPES, KEY_TYPES, STRING, Tensor, from_wire
 from harness.corpus.case import Case
-from harness.engine.configuration import cpu_configuration
-from harness.engine.events import Event, Finished
-from harness.engine.job import piece
 from harness.engine.listener import Listener
-from harness.engine.mapped_tensors import Tensors
-from harness.engine.outcome import Ending, ExpectedResult, Raised, Ran
-from harness.engine.queues import TaskQueue
-from harness.engine.task import HOME, CellTask, Question, QuestionKind, QuestionTask, Task
-from harness.engine.worker import Worker
+from harness.engine.processes.mapped_tensors import Tensors
+from harness.engine.tasks.configuration import cpu_configuration
+from harness.engine.tasks.events import Event, Finished
+from harness.engine.tasks.outcome import Ending, ExpectedResult, Raised, Ran
+from harness.engine.tasks.task import HOME, CellTask, Question, QuestionKind, QuestionTask, Task
+from harness.engine.workers.job import piece
+from harness.engine.workers.queues import TaskQueue
+from harness.engine.workers.worker import Worker
 from harness.places.fleet import Fleet
 from harness.plan.file_format import Timeouts
 from tests.engine.pipelines import WaitingPipeline

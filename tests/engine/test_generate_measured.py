@@ -21,9 +21,9 @@ from harness.corpus.case import DataSet
 from harness.corpus.decoders.decoder import CachePair, Decoder
 from harness.corpus.decoders.generation_case import GenerationSupport
 from harness.corpus.model.port import ValueType
-from harness.engine.evidence import CellRule, Evidence
-from harness.engine.measure import measure, with_generation
-from harness.engine.outcome import Played, Ran
+from harness.engine.answers.evidence import CellRule, Evidence
+from harness.engine.measuring.measure import measure, with_generation
+from harness.engine.tasks.outcome import Played, Ran
 from harness.golden.golden_answer import Golden
 from tests.kit import bare_case, decided_record, placement_of
 

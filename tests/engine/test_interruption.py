@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.engine.events import Event, Warned
+from harness.engine.tasks.events import Event, Warned
 from tests.kit import (
     FAKE_ENV,
     by_model,

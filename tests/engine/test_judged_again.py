@@ -19,10 +19,10 @@ from harness.core.verdicts.decide import decide, judged_again
 from harness.core.verdicts.missing import SHIPPED_POLICIES, Need, missing
 from harness.corpus.case import DataSet
 from harness.corpus.model.port import ValueType
-from harness.engine.evidence import CellRule, Evidence
-from harness.engine.measure import measure
-from harness.engine.outcome import Ran
-from harness.engine.task import QuestionKind
+from harness.engine.answers.evidence import CellRule, Evidence
+from harness.engine.measuring.measure import measure
+from harness.engine.tasks.outcome import Ran
+from harness.engine.tasks.task import QuestionKind
 from harness.golden.golden_answer import Golden
 from tests.kit import bare_case, decided_record, placement_of
 

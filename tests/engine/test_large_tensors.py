@@ -10,7 +10,7 @@ import pytest
 
 from harness.agent import tensor_files as agent_files
 from harness.core.records.verdict import Verdict
-from harness.engine.events import Event, Finished
+from harness.engine.tasks.events import Event, Finished
 from tests.kit import by_model, fake_target, of_folder, records_of, start_engine, write_model
 
 FAULTS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.engine.events import Warned
+from harness.engine.tasks.events import Warned
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the system must show variables")

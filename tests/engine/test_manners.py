@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.engine.events import Finished
+from harness.engine.tasks.events import Finished
 from tests.kit import FAKE_ENV, of_folder, run_matrix, write_model
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="Linux tells all of it")

@@ -16,13 +16,18 @@ import pytest
 
 from harness.agent.frame import LARGEST_BINARY, LARGEST_JSON, MODES, FrameReader, NoFrameError
 from harness.agent.hello import hello
-from harness.engine import worker
 from harness.engine.engine import those_waiting
-from harness.engine.message_budget import budget_of
-from harness.engine.messages import ProtocolError
-from harness.engine.process import ENDED, MOST_MESSAGE_BYTES_WAITING, MOST_MESSAGES_WAITING, AgentProcess
-from harness.engine.started import Started, start_process
-from harness.engine.worker import Worker
+from harness.engine.processes.message_budget import budget_of
+from harness.engine.processes.messages import ProtocolError
+from harness.engine.processes.process import (
+    ENDED,
+    MOST_MESSAGE_BYTES_WAITING,
+    MOST_MESSAGES_WAITING,
+    AgentProcess,
+)
+from harness.engine.processes.started import Started, start_process
+from harness.engine.workers import worker
+from harness.engine.workers.worker import Worker
 
 PLAIN: dict[str, Any] = {"model": "m.onnx", "data_sets": [[]]}
 REMOTE = {**PLAIN, "model": {"digest": "", "files": [["m.onnx", 250, ""], ["w.bin", 0, ""]]}}

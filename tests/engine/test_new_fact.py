@@ -14,15 +14,15 @@ from onnx import TensorProto, helper
 
 from harness.core.records.facts import Facts, RunFacts, ToldFacts
 from harness.core.records.record import Decision, Record
-from harness.engine.messages import Completed
-from harness.engine.outcome import Ran
+from harness.engine.processes.messages import Completed
+from harness.engine.tasks.outcome import Ran
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "reference" / "records.md"
 
 MEASURED = {
     "core/records/facts.py": ("    fixed: FixedSizes | None = None\n", "    values: int = 0\n"),
-    "engine/measure.py": (
+    "engine/measuring/measure.py": (
         "        reference_check=_references(outcome, case, answers, compared",
         "        values=sum(row.elements for row in compared.outputs),\n",
     ),

@@ -20,9 +20,10 @@ from harness.core.records.verdict import Phase, Verdict
 from harness.core.values.value import Tensor, tensor
 from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
-from harness.engine import measure, next_step
-from harness.engine.outcome import Died, Ending, Hung, Made, Raised, Ran
-from harness.engine.task import CellTask, Question, QuestionKind
+from harness.engine.measuring import measure
+from harness.engine.questions import next_step
+from harness.engine.tasks.outcome import Died, Ending, Hung, Made, Raised, Ran
+from harness.engine.tasks.task import CellTask, Question, QuestionKind
 from harness.golden.provenance import SESSION
 from tests.engine.pipelines import WaitingPipeline
 from tests.kit import of_folder, placement_of
@@ -514,7 +515,7 @@ def test_expected_data_define_a_result_unless_onnx_contradicts_them(
     for name, value in (("input_0.pb", given), ("output_0.pb", expected)):
         (data / name).write_bytes(onnx.numpy_helper.from_array(value).SerializeToString())
     reason = f"Cast of {low:.6g} to uint8, which holds 0 to 255"
-    monkeypatch.setattr("harness.engine.inquiry.CONTESTED", {reason} if contested else set())
+    monkeypatch.setattr("harness.engine.questions.inquiry.CONTESTED", {reason} if contested else set())
     record = Court(tmp_path, UNDEFINED_CAST.replace("LOW", str(low))).judge(lambda right: right + 1)
     assert record.verdict is (Verdict.UNDEFINED_INPUT if contested else Verdict.MISMATCH)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.engine.events import Event, TargetReady
+from harness.engine.tasks.events import Event, TargetReady
 from tests.kit import of_folder, records_of, run_matrix, write_model
 
 pytestmark = pytest.mark.compat

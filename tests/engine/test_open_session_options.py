@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.engine.open_session_options import (
+from harness.engine.answers.open_session_options import (
     dynamic_options_of,
     graph_capture_of,
     settings_of_capture,

@@ -15,9 +15,9 @@ from harness.core.values.value import Tensor, tensor
 from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
 from harness.corpus.derived.scenario_case import Inapplicable
-from harness.engine.other_inputs_case import with_other_inputs
-from harness.engine.outcome import Died, Ending, Raised, Ran
-from harness.engine.task import CellTask, QuestionKind
+from harness.engine.answers.other_inputs_case import with_other_inputs
+from harness.engine.tasks.outcome import Died, Ending, Raised, Ran
+from harness.engine.tasks.task import CellTask, QuestionKind
 from tests.engine.test_next_step import ON_THE_EP, Court, computed, off_by
 
 Array = np.ndarray[Any, Any]

@@ -23,13 +23,13 @@ from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case, load_case
 from harness.corpus.model.protos import tensor_proto
 from harness.corpus.suites.suite import open_folder
-from harness.engine.answer import golden_of
-from harness.engine.compare_sets import compare_sets
-from harness.engine.events import Event
-from harness.engine.evidence import CellRule, Evidence
-from harness.engine.measure import measure
-from harness.engine.outcome import Ran
-from harness.engine.output_kinds import draws, output_kinds_of
+from harness.engine.answers.compare_sets import compare_sets
+from harness.engine.answers.evidence import CellRule, Evidence
+from harness.engine.measuring.measure import measure
+from harness.engine.measuring.output_kinds import draws, output_kinds_of
+from harness.engine.questions.answer import golden_of
+from harness.engine.tasks.events import Event
+from harness.engine.tasks.outcome import Ran
 from harness.golden.golden_answer import Golden
 from tests.kit import fake_target, of_folder, placement_of, records_of, run_matrix, write_model
 

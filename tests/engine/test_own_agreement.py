@@ -14,8 +14,8 @@ from harness.core.values.value import STRING, NamedValues, Sequence, Tensor, ten
 from harness.corpus.case import load_case
 from harness.corpus.model.model_errors import SettingsError
 from harness.corpus.suites.suite import open_folder
-from harness.engine.events import Warned
-from harness.engine.own_agreement import MOST_LATE, Call, OwnFunctions, figure_of
+from harness.engine.measuring.own_agreement import MOST_LATE, Call, OwnFunctions, figure_of
+from harness.engine.tasks.events import Warned
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 
 TASK = """

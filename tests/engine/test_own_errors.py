@@ -27,34 +27,34 @@ CHOSEN = """<ir_version: 9, opset_import: ["" : 17]>
 agraph (float[3, 4] x) => (int64[3] y) { s = Softmax(x) y = ArgMax<axis = 1, keepdims = 0>(s) }"""
 ANYWHERE = (
     # feeding
-    "engine.cases.load_case",
+    "engine.answers.cases.load_case",
     "corpus.case.model_facts",
     "corpus.case.hash_data_set",
     "engine.dispatcher.job",
-    "engine.worker.Worker.give",
-    "engine.open_questions.OpenQuestions.foresee",
-    "engine.open_questions.OpenQuestions.awaits",
+    "engine.workers.worker.Worker.give",
+    "engine.questions.open_questions.OpenQuestions.foresee",
+    "engine.questions.open_questions.OpenQuestions.awaits",
     "engine.cell_pipeline.CellPipeline.case",
-    "engine.cases.Cases.of",
+    "engine.answers.cases.Cases.of",
     # reading messages
     "engine.listener.from_result",
-    "engine.worker.Worker.count",
+    "engine.workers.worker.Worker.count",
     # goldens
-    "engine.answer.golden_of",
-    "engine.answer.compare_sets",
-    "engine.answer.output_kinds_of",
-    "engine.answer.computing_precision",
-    "engine.references.References.find",
-    "engine.references.References.keep",
+    "engine.questions.answer.golden_of",
+    "engine.questions.answer.compare_sets",
+    "engine.questions.answer.output_kinds_of",
+    "engine.questions.answer.computing_precision",
+    "engine.answers.references.References.find",
+    "engine.answers.references.References.keep",
     # measuring and judging
-    "engine.next_step.rule_of",
-    "engine.next_step.measure",
-    "engine.measure.noise_rule",
-    "engine.measure.check_references",
-    "engine.measure.output_kinds_of",
-    "engine.next_step.missing",
-    "engine.measure.compare_sets",
-    "engine.compare_sets.compare_all",
+    "engine.questions.next_step.rule_of",
+    "engine.questions.next_step.measure",
+    "engine.measuring.measure.noise_rule",
+    "engine.measuring.measure.check_references",
+    "engine.measuring.measure.output_kinds_of",
+    "engine.questions.next_step.missing",
+    "engine.measuring.measure.compare_sets",
+    "engine.answers.compare_sets.compare_all",
     "core.verdicts.compare.measure_error",
     "core.verdicts.missing.verdict_of",
     "core.verdicts.judging.judge_rows",
@@ -62,7 +62,7 @@ ANYWHERE = (
     "engine.cell_pipeline.decide",
     # recording
     "engine.cell_pipeline.record_of",
-    "engine.cell_record.is_expected",
+    "engine.measuring.cell_record.is_expected",
 )
 """Where an exception is planted, once: each a name as its module uses it. Every cell comes to these."""
 
@@ -72,14 +72,26 @@ and enough of the others come to the next one."""
 
 BY_TARGET = {
     "faulty": (
-        ("engine.cases.noisy_case", "engine.answer.spread_of", "core.verdicts.judging.check_golden"),
-        ("engine.job.trusted_in_float64", "engine.answer.amplitudes_of", "run.artifacts.encode"),
+        (
+            "engine.answers.cases.noisy_case",
+            "engine.questions.answer.spread_of",
+            "core.verdicts.judging.check_golden",
+        ),
+        (
+            "engine.workers.job.trusted_in_float64",
+            "engine.questions.answer.amplitudes_of",
+            "run.artifacts.encode",
+        ),
         ("run.run_folder.encode_record",),  # even a cell that is lost already comes to this one
     ),
     "sound": (
-        ("engine.cases.precision_case", "engine.listener.from_making", "engine.cases.scenario_case"),
-        ("engine.cases.rounded_case", "engine.answer.keep_made"),
-        ("engine.measure.judge_precision", "engine.measure.with_noise"),
+        (
+            "engine.answers.cases.precision_case",
+            "engine.listener.from_making",
+            "engine.answers.cases.scenario_case",
+        ),
+        ("engine.answers.cases.rounded_case", "engine.questions.answer.keep_made"),
+        ("engine.measuring.measure.judge_precision", "engine.measuring.measure.with_noise"),
     ),
 }
 """Target -> places to which some of its cells come, by run: of a run's places, each loses another cell."""
@@ -213,7 +225,7 @@ def test_what_is_lost_is_tried_again(
     "place",
     [
         "engine.listener.parse_message",
-        pytest.param("engine.worker.Worker.begin_next", marks=pytest.mark.long),
+        pytest.param("engine.workers.worker.Worker.begin_next", marks=pytest.mark.long),
     ],
 )
 def test_a_process_without_a_cell_is_replaced(

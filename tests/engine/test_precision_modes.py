@@ -8,10 +8,10 @@ import pytest
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
-from harness.engine.configuration import Configuration, configuration
-from harness.engine.events import Event, TargetReady
-from harness.engine.process_pool import ProcessPool
-from harness.engine.queues import TaskQueue
+from harness.engine.tasks.configuration import Configuration, configuration
+from harness.engine.tasks.events import Event, TargetReady
+from harness.engine.workers.process_pool import ProcessPool
+from harness.engine.workers.queues import TaskQueue
 from tests.kit import (
     FAKE_ENV,
     fake_target,

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.engine import prestarted
-from harness.engine.prestarted import PrestartedProcess, prestart, take_prestarted
-from harness.engine.process import AgentProcess
+from harness.engine.processes import prestarted
+from harness.engine.processes.prestarted import PrestartedProcess, prestart, take_prestarted
+from harness.engine.processes.process import AgentProcess
 from tests.kit import records_of, run_matrix, write_model
 
 HERE = """
@@ -128,7 +128,7 @@ def test_none_starts_where_a_matrix_does_not_ask_for_it(tmp_path: Path, content:
 @pytest.mark.skipif(os.name != "posix", reason="asks for a process in the POSIX way")
 def test_one_that_is_not_taken_ends_with_the_harness_and_leaves_nothing(matrix: Path) -> None:
     code = (
-        "import pathlib, sys; from harness.engine import prestarted as f\n"
+        "import pathlib, sys; from harness.engine.processes import prestarted as f\n"
         "f.prestart(pathlib.Path(sys.argv[1])); print(f.untaken[0].process.pid, f.untaken[0].folder)"
     )
     done = subprocess.run(

@@ -14,11 +14,11 @@ import pytest
 
 from harness.agent.launcher import exit_cause
 from harness.agent.orphans import end_orphans, orphans_text
-from harness.engine.configuration import Configuration
-from harness.engine.launch import launch_here
-from harness.engine.process import ENDED, AgentProcess
-from harness.engine.queues import TaskQueue
-from harness.engine.task import Question, QuestionTask
+from harness.engine.processes.launch import launch_here
+from harness.engine.processes.process import ENDED, AgentProcess
+from harness.engine.tasks.configuration import Configuration
+from harness.engine.tasks.task import Question, QuestionTask
+from harness.engine.workers.queues import TaskQueue
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
 from tests.kit import FAKE_ENV, wait_for
@@ -43,8 +43,8 @@ def test_an_exit_code_has_a_name(code: int, cause: str) -> None:
 
 HARNESS = """
 import pathlib, sys, threading
-from harness.engine.launch import launch_here
-from harness.engine.process import AgentProcess
+from harness.engine.processes.launch import launch_here
+from harness.engine.processes.process import AgentProcess
 
 def start():
     global process

@@ -15,8 +15,8 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
-from harness.engine.launch import launch
-from harness.engine.process import ENDED, AgentProcess
+from harness.engine.processes.launch import launch
+from harness.engine.processes.process import ENDED, AgentProcess
 from harness.plan.target import Runtime
 from tests.kit import harness, make_matrix, of_folder, records_of, run_matrix
 from tests.programs import write_program

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.engine.listener import parse_message
-from harness.engine.messages import ProtocolError
-from harness.engine.task import Question, QuestionTask
+from harness.engine.processes.messages import ProtocolError
+from harness.engine.tasks.task import Question, QuestionTask
 
 TASK = QuestionTask(about=Question(suite="s", model="m"))
 JOB = id(TASK)

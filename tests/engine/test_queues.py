@@ -3,8 +3,8 @@ from pathlib import Path
 
 from harness.core.records.verdict import Verdict
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, TargetReady
 from harness.engine.prepare import prepare
+from harness.engine.tasks.events import Finished, TargetReady
 from tests.kit import records_of, write_model
 
 MATRIX = """

@@ -13,10 +13,10 @@ from harness.core.values.value import Value, tensor
 from harness.core.verdicts.dispute import GoldenCheck, check_golden
 from harness.corpus.case import Case, DataSet
 from harness.corpus.model.port import ValueType
-from harness.engine.compare_sets import compare_sets
-from harness.engine.evidence import Evidence
-from harness.engine.reference_check import check_references
-from harness.engine.task import QuestionKind
+from harness.engine.answers.compare_sets import compare_sets
+from harness.engine.answers.evidence import Evidence
+from harness.engine.measuring.reference_check import check_references
+from harness.engine.tasks.task import QuestionKind
 from harness.golden.golden_answer import Golden
 from tests.kit import bare_case, model_facts
 

@@ -10,8 +10,8 @@ from harness.core.records.verdict import Verdict
 from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.suites.suite import open_folder
-from harness.engine.reference_check import TRUTHS
-from harness.engine.task import QuestionKind
+from harness.engine.measuring.reference_check import TRUTHS
+from harness.engine.tasks.task import QuestionKind
 from harness.golden.golden_answer import Golden
 from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import provenance

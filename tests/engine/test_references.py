@@ -8,8 +8,8 @@ import pytest
 from harness.core.lru_cache import Room
 from harness.corpus.case import Case, load_case
 from harness.corpus.suites.suite import open_folder
-from harness.engine.references import MORE_OF_SMALL, References, Stores
-from harness.engine.task import Question, QuestionKind
+from harness.engine.answers.references import MORE_OF_SMALL, References, Stores
+from harness.engine.tasks.task import Question, QuestionKind
 from harness.golden.golden_answer import Golden
 from harness.golden.golden_cache import GoldenStore
 from tests.kit import write_model

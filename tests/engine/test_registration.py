@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.core.records.verdict import Cause, Verdict
-from harness.engine.events import Finished
+from harness.engine.tasks.events import Finished
 from harness.run.artifacts import keep_artifacts
 from tests.kit import of_folder, run_matrix, write_model
 

@@ -17,11 +17,11 @@ from onnx import external_data_helper, helper, numpy_helper
 from harness.core.records.record import Record
 from harness.core.records.verdict import Cause, Verdict
 from harness.corpus.caches.cache import ENVIRONMENT
-from harness.engine import job
-from harness.engine.events import Event, Finished, TargetReady
-from harness.engine.launch import launch
-from harness.engine.process import AgentProcess
-from harness.engine.started import SSH
+from harness.engine.processes.launch import launch
+from harness.engine.processes.process import AgentProcess
+from harness.engine.processes.started import SSH
+from harness.engine.tasks.events import Event, Finished, TargetReady
+from harness.engine.workers import job
 from harness.plan.target import Runtime
 from tests.kit import FAKE_ENV, fake_target, of_folder, records_of, run_matrix, write_model
 from tests.programs import write_program
@@ -209,7 +209,7 @@ def test_a_model_travels_once(tmp_path: Path, env: dict[str, str], monkeypatch: 
         asked.append((name, offset))
         return piece(case, name, offset)
 
-    monkeypatch.setattr("harness.engine.worker.piece", counted)
+    monkeypatch.setattr("harness.engine.workers.worker.piece", counted)
     monkeypatch.setattr(job, "CHUNK_BYTES", 100)
     for number in range(6):
         write_model(tmp_path / "models" / f"{number}_fine.onnx", "big" if number == 5 else "")
@@ -271,7 +271,7 @@ def test_a_model_that_is_damaged_over_there_travels_again(tmp_path: Path, env: d
 def test_a_model_that_goes_missing_on_its_way_says_so(
     tmp_path: Path, env: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.engine.worker.piece", lambda *_: None)
+    monkeypatch.setattr("harness.engine.workers.worker.piece", lambda *_: None)
     write_model(tmp_path / "models" / "1_fine.onnx")
     (record,) = records(run_matrix(tmp_path, far(env)), "far").values()
     assert record.verdict is Verdict.NO_GOLDEN

@@ -12,7 +12,7 @@ import pytest
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Phase, Verdict
-from harness.engine.connection import Connection
+from harness.engine.processes.connection import Connection
 from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, write_model
 
 CUDA = "CUDAExecutionProvider"

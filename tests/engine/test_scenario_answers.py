@@ -20,10 +20,10 @@ from harness.corpus.case import Case
 from harness.corpus.derived.external_copy import SMALLEST
 from harness.corpus.derived.scenario_case import Inapplicable
 from harness.corpus.model.protos import TooLargeError
-from harness.engine.mapped_tensors import Tensors
-from harness.engine.messages import ProtocolError, RunResult
-from harness.engine.outcome import ExpectedResult, Outcome, Raised, Ran, Unsupported, from_result
-from harness.engine.task import CellTask, QuestionTask, Task
+from harness.engine.processes.mapped_tensors import Tensors
+from harness.engine.processes.messages import ProtocolError, RunResult
+from harness.engine.tasks.outcome import ExpectedResult, Outcome, Raised, Ran, Unsupported, from_result
+from harness.engine.tasks.task import CellTask, QuestionTask, Task
 from tests.engine.pipelines import WaitingPipeline
 from tests.kit import placement_of, write_model
 

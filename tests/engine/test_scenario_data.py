@@ -10,7 +10,7 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import Problem, UsageError
-from harness.engine import cases
+from harness.engine.answers import cases
 from tests.kit import of_folder, records_of, run_matrix, write_model
 
 HEAD = '<ir_version: 9, opset_import: ["" : 17]> agraph '

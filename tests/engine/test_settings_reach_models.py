@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from harness.core.records.verdict import Verdict
-from harness.engine.events import Event, Warned
+from harness.engine.tasks.events import Event, Warned
 from tests.kit import fake_target, records_of, run_matrix, write_model
 
 SHAPE = """<ir_version: 9, opset_import: ["" : 17]>

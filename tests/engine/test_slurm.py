@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from harness.core.records.verdict import Cause, Verdict
-from harness.engine.events import Noted
-from harness.engine.process import AgentProcess
-from harness.engine.slurm import (
+from harness.engine.processes.process import AgentProcess
+from harness.engine.processes.slurm import (
     Queued,
     QueueWatch,
     Waiting,
@@ -20,6 +19,7 @@ from harness.engine.slurm import (
     told_end,
     waiting_jobs,
 )
+from harness.engine.tasks.events import Noted
 from harness.plan.target import Runtime
 from tests.kit import fake_target, of_folder, records_of, run_matrix, write_model
 from tests.programs import write_program
@@ -35,7 +35,7 @@ def squeue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     home.mkdir()
     write_program(home / "squeue", f"#!/bin/sh\ncat {shlex.quote(str(table))}\n")
     monkeypatch.setenv("PATH", f"{home}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr("harness.engine.slurm.SLURM_LOOK_S", 0.05)
+    monkeypatch.setattr("harness.engine.processes.slurm.SLURM_LOOK_S", 0.05)
     return table
 
 

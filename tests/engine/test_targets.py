@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from harness.core.records.verdict import Cause, Phase, Verdict
-from harness.engine.events import Event, Finished, TargetReady
+from harness.engine.tasks.events import Event, Finished, TargetReady
 from tests.kit import fake_target, of_folder, run_matrix, write_model
 
 CUDA = "CUDAExecutionProvider"

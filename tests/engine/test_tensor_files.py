@@ -16,16 +16,16 @@ from harness.agent import wire as agent_wire
 from harness.agent.target_errors import NoRoomError
 from harness.agent.tensor_files import Bulk, TensorFiles
 from harness.core.values.value import DTYPES, Map, Sequence, Tensor, Value, pack, tensor
-from harness.engine import mapped_tensors
-from harness.engine.configuration import cpu_configuration
-from harness.engine.device import NO_SLOT
-from harness.engine.in_flight import BYTES_IN_FLIGHT
-from harness.engine.mapped_tensors import Tensors
-from harness.engine.messages import RunResult
-from harness.engine.outcome import Ran, from_result
-from harness.engine.queues import TaskQueue
-from harness.engine.task import Question, QuestionTask
-from harness.engine.worker import Worker
+from harness.engine.processes import mapped_tensors
+from harness.engine.processes.mapped_tensors import Tensors
+from harness.engine.processes.messages import RunResult
+from harness.engine.tasks.configuration import cpu_configuration
+from harness.engine.tasks.outcome import Ran, from_result
+from harness.engine.tasks.task import Question, QuestionTask
+from harness.engine.workers.device import NO_SLOT
+from harness.engine.workers.in_flight import BYTES_IN_FLIGHT
+from harness.engine.workers.queues import TaskQueue
+from harness.engine.workers.worker import Worker
 from harness.plan.file_format import Timeouts
 from harness.plan.target import Runtime
 

@@ -13,8 +13,8 @@ import pytest
 
 from harness.agent.tensor_files import FILE_FROM
 from harness.core.values.value import tensor
-from harness.engine import mapped_tensors
-from harness.engine.mapped_tensors import TensorHome
+from harness.engine.processes import mapped_tensors
+from harness.engine.processes.mapped_tensors import TensorHome
 
 LARGE = tensor(np.zeros(FILE_FROM, np.uint8))
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="a file system in memory")
@@ -120,7 +120,7 @@ def test_locks_follow_no_link() -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from harness.engine import mapped_tensors
+from harness.engine.processes import mapped_tensors
 mapped_tensors.MEMORY = Path(sys.argv[1])
 home = mapped_tensors.TensorHome()
 (home._folder / "1").mkdir()

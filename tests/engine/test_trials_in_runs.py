@@ -8,8 +8,8 @@ from harness.core.records.record import GeneratedInputs, Record
 from harness.core.records.verdict import Family, Phase, Verdict
 from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.case import Case
-from harness.engine.references import References
-from harness.engine.task import Question
+from harness.engine.answers.references import References
+from harness.engine.tasks.task import Question
 from harness.golden.golden_answer import Golden
 from tests.kit import by_model, records_of, run_matrix, start_engine, write_model
 

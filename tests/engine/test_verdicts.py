@@ -17,11 +17,11 @@ from harness.core.verdicts.decide import decide
 from harness.corpus.case import Case, DataSet
 from harness.corpus.model.origins import Origins
 from harness.corpus.model.port import Port, ValueType
-from harness.engine.answer import golden_of
-from harness.engine.cell_record import CellAttempt, record_of
-from harness.engine.evidence import CellRule, Evidence, rule_of
-from harness.engine.measure import measure
-from harness.engine.outcome import (
+from harness.engine.answers.evidence import CellRule, Evidence, rule_of
+from harness.engine.measuring.cell_record import CellAttempt, record_of
+from harness.engine.measuring.measure import measure
+from harness.engine.questions.answer import golden_of
+from harness.engine.tasks.outcome import (
     Died,
     Hung,
     Outcome,

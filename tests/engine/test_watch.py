@@ -14,11 +14,12 @@ import pytest
 from harness.agent.work import ProcessWork, process_work
 from harness.core.records.record import Record
 from harness.core.records.verdict import Phase, Verdict
-from harness.engine import launch, watch
-from harness.engine.early_end import ended
-from harness.engine.events import Event, Finished
-from harness.engine.outcome import Hung
-from harness.engine.watch import MOST_LIMITS, Watch, hung, lost_s
+from harness.engine.measuring.early_end import ended
+from harness.engine.processes import launch
+from harness.engine.tasks.events import Event, Finished
+from harness.engine.tasks.outcome import Hung
+from harness.engine.workers import watch
+from harness.engine.workers.watch import MOST_LIMITS, Watch, hung, lost_s
 from tests.kit import FAKE_ENV, fake_target, records_of, run_matrix, write_model
 
 LIMIT_S = 1.0

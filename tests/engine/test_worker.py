@@ -6,11 +6,11 @@ import msgspec
 import pytest
 
 from harness.core.records.verdict import Phase
-from harness.engine.in_flight import FEWEST_IN_FLIGHT, MOST_IN_FLIGHT
-from harness.engine.messages import After
-from harness.engine.task import Question, QuestionTask
-from harness.engine.watch import LOOKS
-from harness.engine.worker import WARM_UP_SESSIONS, Worker
+from harness.engine.processes.messages import After
+from harness.engine.tasks.task import Question, QuestionTask
+from harness.engine.workers.in_flight import FEWEST_IN_FLIGHT, MOST_IN_FLIGHT
+from harness.engine.workers.watch import LOOKS
+from harness.engine.workers.worker import WARM_UP_SESSIONS, Worker
 from harness.plan.file_format import RenewAfter, Timeouts
 
 AFTER = After(took_ms=2.0, teardown_ms=0.5, processor_ms=2.0)

@@ -11,8 +11,8 @@ import pytest
 
 from harness.core.records.cell import Cell
 from harness.core.text.errors import UncontainedError
-from harness.engine.events import Event, Finished
 from harness.engine.prepare import RunnablePlan
+from harness.engine.tasks.events import Event, Finished
 from harness.plan.expand import expand
 from harness.pytest_plugin import session
 from harness.pytest_plugin.session import EngineRun

@@ -197,7 +197,7 @@ def test_stopping_at_the_first_failure_keeps_what_has_been_found_out(
 
 
 AHEAD = """
-from harness.engine import prestarted
+from harness.engine.processes import prestarted
 
 started = []
 

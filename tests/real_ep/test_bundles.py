@@ -21,7 +21,7 @@ from harness.core.records.verdict import Family, Verdict
 from harness.core.values.value import Sequence, tensor
 from harness.corpus.suites.suites import open_suite
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, TargetReady
+from harness.engine.tasks.events import Finished, TargetReady
 from harness.plan.matrix import read_matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target

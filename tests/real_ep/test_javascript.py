@@ -21,7 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
-from harness.engine.events import TargetReady
+from harness.engine.tasks.events import TargetReady
 from tests.kit import by_model, records_of, run_matrix
 
 pytestmark = [pytest.mark.real_ep, pytest.mark.browser]

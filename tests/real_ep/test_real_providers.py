@@ -15,7 +15,7 @@ from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
 from harness.corpus.caches.cache import ENVIRONMENT
 from harness.data_files import data_root
-from harness.engine.events import Event, TargetReady
+from harness.engine.tasks.events import Event, TargetReady
 from tests.kit import records_of, run_matrix
 
 pytestmark = pytest.mark.real_ep

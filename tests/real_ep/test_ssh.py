@@ -16,8 +16,8 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict
 from harness.corpus.caches.cache import ENVIRONMENT
-from harness.engine.events import Event, Finished, TargetReady
 from harness.engine.prepare import open_suites
+from harness.engine.tasks.events import Event, Finished, TargetReady
 from tests.kit import make_matrix, records_of, run_matrix, wait_for
 from tests.programs import write_program
 

@@ -17,7 +17,7 @@ from harness.cli import main
 from harness.core.files.reading import MOST_LINE
 from harness.core.records.fault import decode_faults
 from harness.core.text.errors import UsageError
-from harness.engine.prestarted import target_tables
+from harness.engine.processes.prestarted import target_tables
 from harness.plan.matrix import read_toml
 from harness.pytest_plugin.matrices import is_matrix
 from harness.report.runs.read import read_run

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from harness.core.records.record import ProcessState, Record
 from harness.core.records.verdict import Verdict
 from harness.corpus.caches.cache import ENVIRONMENT
-from harness.engine.queues import RESTART_MS
+from harness.engine.workers.queues import RESTART_MS
 from harness.run import durations
 from harness.run.durations import MOST_MATRICES, Durations
 from tests.kit import cpu_record

@@ -8,7 +8,7 @@ import pytest
 from harness.core.records.run_info import RunInfo, TargetExit
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.text.errors import EXIT_OK, EXIT_UNEXPECTED
-from harness.engine.events import ProcessEnded
+from harness.engine.tasks.events import ProcessEnded
 from harness.plan.expectation import ALL_CLEAN
 from harness.plan.plan import Plan
 from harness.run.exits import with_end

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from harness.core.records.run_info import RunInfo
 from harness.core.text.errors import UsageError
-from harness.engine.events import TargetReady
+from harness.engine.tasks.events import TargetReady
 from harness.plan.plan import Plan
 from harness.run import own_runs, run_folder
 from harness.run.resume import check_same_plan, json_differences

@@ -11,9 +11,9 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Cause, Phase, Verdict
 from harness.corpus.case import Case
-from harness.engine.events import Event, Noted, TargetReady
-from harness.engine.references import References
-from harness.engine.task import Question
+from harness.engine.answers.references import References
+from harness.engine.tasks.events import Event, Noted, TargetReady
+from harness.engine.tasks.task import Question
 from harness.golden.golden_answer import Golden
 from harness.golden.golden_list import kept_by_case
 from harness.plan.target import Runtime

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from harness.core.records.record import Record
 from harness.engine.engine import Engine
-from harness.engine.events import Event, PlaceChanged
+from harness.engine.tasks.events import Event, PlaceChanged
 from tests.kit import records_of
 
 

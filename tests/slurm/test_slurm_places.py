@@ -17,7 +17,7 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.corpus.caches.cache import ENVIRONMENT
-from harness.engine.events import Noted
+from harness.engine.tasks.events import Noted
 from tests.kit import fake_target, of_folder, read_rows, start_engine, write_model
 from tests.slurm.running import Running
 

@@ -13,7 +13,7 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Cause, Verdict
 from harness.corpus.caches.cache import ENVIRONMENT
-from harness.engine.events import Event, Noted
+from harness.engine.tasks.events import Event, Noted
 from tests.kit import FAKE_ENV, of_folder, records_of, run_matrix, start_engine, write_model
 from tests.slurm.running import Running, until
 

@@ -1,4 +1,4 @@
-"""The text of a native stack, one line for each frame; ``harness.engine.native_crash`` reads it.
+"""The text of a native stack, one line for each frame; ``harness.engine.processes.native_crash`` reads it.
 
     ep-harness: native stack of SIGSEGV at 0x10, thread 4711 "worker"
     #0<tab>libqnn.so<tab>+0x1b<tab>convert(Node const&)

@@ -11,10 +11,10 @@ from harness.core.files.structure import OPTION
 from harness.core.records.cell import Cell
 from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.core.records.scenario import PLAIN
-from harness.engine.device import SHARED_HARDWARE
-from harness.engine.effects import UNCHANGED
-from harness.engine.job import THREADS
-from harness.engine.launch import is_local
+from harness.engine.processes.launch import is_local
+from harness.engine.steps.effects import UNCHANGED
+from harness.engine.workers.device import SHARED_HARDWARE
+from harness.engine.workers.job import THREADS
 from harness.plan.known_provider import EP, known_provider
 from harness.plan.target import Target
 

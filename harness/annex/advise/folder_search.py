@@ -24,7 +24,7 @@ from harness.core.verdicts.not_run import not_run
 from harness.corpus.graph import graph_in
 from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, TargetReady
+from harness.engine.tasks.events import Finished, TargetReady
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import LatencySettings

@@ -30,8 +30,8 @@ from harness.corpus.graph import Graph, graph_in, read_graph
 from harness.corpus.graph_changes import changes
 from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, TargetReady
-from harness.engine.job import FORM
+from harness.engine.tasks.events import Finished, TargetReady
+from harness.engine.workers.job import FORM
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target

@@ -6,8 +6,8 @@ from pathlib import Path, PurePath
 
 from harness.core.records.cell import Cell
 from harness.core.records.facts import CPU_PROVIDER as CPU
-from harness.engine.configuration import Configuration, configuration
-from harness.engine.job import THREADS
+from harness.engine.tasks.configuration import Configuration, configuration
+from harness.engine.workers.job import THREADS
 from harness.plan.target import LIBRARY_SUFFIXES, Runtime, Target
 
 _FACTS = {

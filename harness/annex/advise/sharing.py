@@ -11,7 +11,7 @@ from harness.core.records.scenario import GENERATE
 from harness.core.records.verdict import Family
 from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Finished
+from harness.engine.tasks.events import Finished
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target

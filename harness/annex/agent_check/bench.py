@@ -16,10 +16,10 @@ from harness.annex.agent_check.early_ends import FaultError, NotDoneError
 from harness.annex.agent_check.models import MODELS, model
 from harness.core.records.scenario import GENERATE, played_by
 from harness.core.values.value import NamedValues, Tensor, Value, tensor
-from harness.engine.connection import Greeting
-from harness.engine.mapped_tensors import Tensors
-from harness.engine.message_budget import MessageBudget, budget_of
-from harness.engine.messages import (
+from harness.engine.processes.connection import Greeting
+from harness.engine.processes.mapped_tensors import Tensors
+from harness.engine.processes.message_budget import MessageBudget, budget_of
+from harness.engine.processes.messages import (
     After,
     Completed,
     Failed,
@@ -36,7 +36,7 @@ from harness.engine.messages import (
     ScenarioRefused,
     TargetUnavailable,
 )
-from harness.engine.outcome import ExpectedResult, Ran, from_result
+from harness.engine.tasks.outcome import ExpectedResult, Ran, from_result
 
 _PIECE_BYTES = 64
 """Bytes of a file in one message: so few that even a small model needs several."""

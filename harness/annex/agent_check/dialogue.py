@@ -20,9 +20,9 @@ from harness.agent.hello import HELLO, HELLO_VARIABLE, PROTOCOL
 from harness.agent.launcher import exit_cause
 from harness.annex.agent_check.early_ends import FaultError, Word
 from harness.core.text.errors import one_line
-from harness.engine.connection import Greeting, GreetingError, find_greeting
-from harness.engine.messages import Envelope, JobMessage, StartMessage
-from harness.engine.started import OUTPUT, start_process
+from harness.engine.processes.connection import Greeting, GreetingError, find_greeting
+from harness.engine.processes.messages import Envelope, JobMessage, StartMessage
+from harness.engine.processes.started import OUTPUT, start_process
 from harness.runtimes.process_group import kill_group
 
 END_S = 10.0

@@ -7,7 +7,7 @@ from harness.annex.agent_check.bench import Bench, floats
 from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.dialogue import Dialogue
 from harness.annex.agent_check.early_ends import FaultError
-from harness.engine.messages import PhaseEntered, PieceNeeded
+from harness.engine.processes.messages import PhaseEntered, PieceNeeded
 
 ENDING = CheckGroup("the harness goes away")
 NONSENSE = CheckGroup("nonsense from the harness")

@@ -9,7 +9,7 @@ from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.early_ends import FaultError
 from harness.annex.agent_check.jobs import X, negate
 from harness.core.values.value import tensor
-from harness.engine.messages import Completed, NotFed, ScenarioRefused
+from harness.engine.processes.messages import Completed, NotFed, ScenarioRefused
 
 ERRORS = CheckGroup("errors")
 

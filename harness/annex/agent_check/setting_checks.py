@@ -21,7 +21,7 @@ from harness.core.records.scenario import (
 )
 from harness.core.values.value import tensor
 from harness.corpus.derived.looped_copy import ITERATIONS
-from harness.engine.messages import Completed, Failed, ScenarioRefused
+from harness.engine.processes.messages import Completed, Failed, ScenarioRefused
 from harness.plan.scenarios import Scenarios
 
 _TWICE = 2

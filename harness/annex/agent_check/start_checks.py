@@ -12,7 +12,7 @@ from harness.annex.agent_check.dialogue import Dialogue, Opening
 from harness.annex.agent_check.early_ends import FaultError
 from harness.core.records.scenario import SCENARIOS, agent_module
 from harness.core.values.value import DTYPES
-from harness.engine.messages import Imported, Ready, TargetUnavailable
+from harness.engine.processes.messages import Imported, Ready, TargetUnavailable
 
 GREETING_CHECKS = CheckGroup("greeting")
 START = CheckGroup("start and end")

@@ -6,7 +6,7 @@ from harness.annex.agent_check.check_group import CheckGroup
 from harness.annex.agent_check.dialogue import Dialogue
 from harness.annex.agent_check.early_ends import FaultError
 from harness.annex.agent_check.models import MODELS, model, with_external_weights
-from harness.engine.messages import NotFed, PieceNeeded
+from harness.engine.processes.messages import NotFed, PieceNeeded
 
 UPLOAD = CheckGroup("models in pieces")
 

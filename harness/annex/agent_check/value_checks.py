@@ -23,8 +23,8 @@ from harness.core.values.value import (
     tensor,
     unpack,
 )
-from harness.engine.mapped_tensors import Tensors
-from harness.engine.messages import Failed
+from harness.engine.processes.mapped_tensors import Tensors
+from harness.engine.processes.messages import Failed
 
 TYPES = CheckGroup("element types")
 VALUE_CHECKS = CheckGroup("values")

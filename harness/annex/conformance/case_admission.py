@@ -27,10 +27,10 @@ from harness.corpus.model.element_types import NARROWER
 from harness.corpus.model.origins import RANDOM_OPERATORS, ChosenFrom, DrawnBy, UnorderedWith
 from harness.corpus.model.port import ValueType
 from harness.corpus.model.undefined import undefined_outputs
-from harness.engine.answer import forgiving
-from harness.engine.compare_sets import compare_sets, flat, is_same
-from harness.engine.measure import noise_rule
-from harness.engine.task import QuestionKind
+from harness.engine.answers.compare_sets import compare_sets, flat, is_same
+from harness.engine.measuring.measure import noise_rule
+from harness.engine.questions.answer import forgiving
+from harness.engine.tasks.task import QuestionKind
 from harness.golden.golden_answer import Golden
 from harness.golden.trust import doubt_about
 

@@ -30,8 +30,8 @@ from harness.corpus.model.model_errors import ModelError
 from harness.corpus.model.model_file import load_model
 from harness.corpus.suites.suite import Suite, open_folder
 from harness.corpus.suites.suites import open_suite
-from harness.engine.events import Answered
-from harness.engine.task import HOME, QuestionKind
+from harness.engine.tasks.events import Answered
+from harness.engine.tasks.task import HOME, QuestionKind
 from harness.golden.golden_answer import Golden
 from harness.golden.recording import value_files
 from harness.studies.ask import Notify, PlannedModels

@@ -24,9 +24,9 @@ from harness.core.lru_cache import Room
 from harness.core.records.cell import Cell
 from harness.core.records.record import Record
 from harness.core.records.verdict import Family, Verdict, says_nothing
+from harness.engine.answers.references import Stores
 from harness.engine.engine import Engine, StudySettings
-from harness.engine.events import Event, Finished, Noted, TargetReady, Warned
-from harness.engine.references import Stores
+from harness.engine.tasks.events import Event, Finished, Noted, TargetReady, Warned
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target

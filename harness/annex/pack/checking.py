@@ -14,7 +14,7 @@ from harness.core.records.verdict import Family, Verdict, lacks_target
 from harness.corpus.beside.genai_config import CONFIG_NAME
 from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, TargetReady
+from harness.engine.tasks.events import Finished, TargetReady
 from harness.plan.expand import cells
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan

@@ -11,7 +11,7 @@ import msgspec
 from harness.annex.pack.choosing import LeftOut, ProvedVariant
 from harness.annex.pack.proof import Proof
 from harness.core.text.errors import one_line
-from harness.engine.configuration import configuration
+from harness.engine.tasks.configuration import configuration
 from harness.plan.target import Runtime
 
 COMPILED_FILE = "context.onnx"

@@ -15,8 +15,8 @@ from harness.core.records.scenario import GENERATE, PLAIN
 from harness.corpus.case import Case
 from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, TargetReady
-from harness.engine.task import CellTask
+from harness.engine.tasks.events import Finished, TargetReady
+from harness.engine.tasks.task import CellTask
 from harness.plan.expand import cells
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan

@@ -22,9 +22,9 @@ from harness.core.records.record import Record
 from harness.core.text.errors import one_line
 from harness.core.timing.signed_rank import MOST_PAIRS
 from harness.core.timing.speed_change import SpeedChange, SpeedComparison
-from harness.engine.device import device_of
-from harness.engine.launch import is_local
 from harness.engine.prepare import RunnablePlan
+from harness.engine.processes.launch import is_local
+from harness.engine.workers.device import device_of
 from harness.studies.ask import Notify
 
 BuildNames: TypeAlias = tuple[str, str]

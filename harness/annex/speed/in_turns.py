@@ -13,8 +13,8 @@ from harness.core.records.cell import Cell
 from harness.core.records.record import Record
 from harness.core.timing.latency import Latency
 from harness.engine.engine import Engine, StudySettings
-from harness.engine.events import Finished, NotRun, TargetReady
 from harness.engine.prepare import RunnablePlan
+from harness.engine.tasks.events import Finished, NotRun, TargetReady
 from harness.studies.ask import Notify, results
 
 SideName = Literal["base", "new"]

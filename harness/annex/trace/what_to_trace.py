@@ -17,7 +17,7 @@ from harness.core.text.errors import UsageError, one_line, valid_names
 from harness.core.values.value import DTYPES, Tensor, Value, tensor
 from harness.corpus.suites.suite import Suite
 from harness.corpus.suites.suites import open_model
-from harness.engine.events import Answered
+from harness.engine.tasks.events import Answered
 from harness.plan.matrix import Matrix, read_matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Runtime, Target

@@ -39,7 +39,7 @@ from harness.core.records.verdict import Family, Verdict
 from harness.core.text.errors import UsageError
 from harness.corpus.beside.data_sets import DataSet
 from harness.data_files import data_root
-from harness.engine.open_session_options import dynamic_options_of, graph_capture_of
+from harness.engine.answers.open_session_options import dynamic_options_of, graph_capture_of
 from harness.plan.tolerance_entry import ToleranceEntry
 
 __all__ = ["BundleContents", "ModelSource", "PrecedingModel", "write_bundle"]

@@ -25,8 +25,8 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, Noted, TargetReady, Warned
-from harness.engine.job import THREADS
+from harness.engine.tasks.events import Finished, Noted, TargetReady, Warned
+from harness.engine.workers.job import THREADS
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.plan import Plan
 from harness.plan.runs_entry import REPEAT, RepeatSettings, RunsRequest, has_repeat

@@ -8,7 +8,7 @@ from harness.core.records.fault import TRIAGE_FOLDER
 from harness.core.text.errors import UsageError
 from harness.core.text.visible_text import visible
 from harness.corpus.suites.suite import Suite
-from harness.engine.admission import processors
+from harness.engine.workers.admission import processors
 from harness.plan.matrix import Matrix
 from harness.report.runs.read import read_run
 from harness.run.annexes import FaultLines

@@ -19,8 +19,8 @@ from harness.core.records.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
 from harness.core.records.record import Record
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError, one_line
 from harness.core.text.visible_text import visible
-from harness.engine.admission import processors
 from harness.engine.prepare import open_suites, prepare
+from harness.engine.workers.admission import processors
 from harness.judge.judge_run import matrix_of
 from harness.plan.matrix import Matrix
 from harness.plan.target import Runtime, Target

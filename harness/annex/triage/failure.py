@@ -19,10 +19,10 @@ from harness.core.records.scenario import GENERATE
 from harness.corpus.case import Case
 from harness.corpus.decoders.generation_case import GenerationSupport, generation_of
 from harness.corpus.suites.suite import Suite
+from harness.engine.answers.evidence import rule_of
 from harness.engine.engine import Engine
-from harness.engine.events import Finished, TargetReady
-from harness.engine.evidence import rule_of
-from harness.engine.native_crash import SWITCHED_ON
+from harness.engine.processes.native_crash import SWITCHED_ON
+from harness.engine.tasks.events import Finished, TargetReady
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.tolerance_policy import cell_of

@@ -29,9 +29,9 @@ from harness.core.verdicts.missing import Need
 from harness.corpus.model.port import ValueType, value_type
 from harness.corpus.model.protos import encode
 from harness.corpus.suites.suite import Suite
+from harness.engine.answers.references import Stores
 from harness.engine.engine import Engine, StudySettings
-from harness.engine.events import Answered, Event, Finished, Noted, NotRun, TargetReady, Warned
-from harness.engine.references import Stores
+from harness.engine.tasks.events import Answered, Event, Finished, Noted, NotRun, TargetReady, Warned
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.plan import Plan
 from harness.plan.selector import Selector

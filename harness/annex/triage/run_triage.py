@@ -31,7 +31,7 @@ from harness.core.records.record import Record
 from harness.core.records.verdict import Family
 from harness.core.text.errors import Problem, UsageError, one_line
 from harness.corpus.suites.suite import Suite
-from harness.engine.native_crash import SWITCHED_ON
+from harness.engine.processes.native_crash import SWITCHED_ON
 from harness.plan.matrix import Matrix
 from harness.plan.plan import Plan
 from harness.plan.target import Target

@@ -16,7 +16,7 @@ from harness.annex.triage.study_request import Studied
 from harness.annex.triage.time_budget import TimeBudget
 from harness.core.files.structure import OPTION
 from harness.core.records.fault import Condition, Fault
-from harness.engine.native_crash import died_in, native_crash
+from harness.engine.processes.native_crash import died_in, native_crash
 
 _NOT_COMPARED = frozenset(
     {"accuracy", "graph_optimization", "optimizer", "option", "original", "precision", "scenario"}

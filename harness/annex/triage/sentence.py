@@ -13,7 +13,7 @@ from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.records.fault import Condition, Fault, GraphNode, ReducedModel
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.text.errors import one_line
-from harness.engine.native_crash import died_in
+from harness.engine.processes.native_crash import died_in
 
 NODES_NAMED = 4
 ATTRIBUTES_NAMED = 4

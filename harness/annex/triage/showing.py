@@ -11,7 +11,7 @@ from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.records.facts import Repeats
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Tensor
-from harness.engine.native_crash import thrown
+from harness.engine.processes.native_crash import thrown
 from harness.plan.runs_entry import repeat_axes
 
 _CHANGES_RESULTS = frozenset({"fp_control", "inputs"})

@@ -36,7 +36,7 @@ from harness.core.records.scenario import PLAIN
 from harness.core.records.verdict import Family, Verdict
 from harness.core.text.errors import one_line
 from harness.core.verdicts.decide import decide
-from harness.engine.native_crash import native_crash
+from harness.engine.processes.native_crash import native_crash
 
 INFRASTRUCTURE = frozenset({Family.SKIPPED, Family.MISSING})
 """Verdicts that say nothing about the failure: a missing target, an exception of the harness."""

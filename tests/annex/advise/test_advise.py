@@ -19,7 +19,7 @@ from harness.core.records.facts import OptionEffect
 from harness.core.records.verdict import Verdict
 from harness.core.timing.latency import Latency, latency_of
 from harness.corpus.suites.suites import open_model
-from harness.engine.job import THREADS
+from harness.engine.workers.job import THREADS
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Runtime, Target
 from tests.kit import bare_record, placement_of, told_latency

@@ -15,8 +15,8 @@ from harness.core.values.value import Tensor
 from harness.corpus.case import load_case
 from harness.corpus.model.protos import encode
 from harness.corpus.suites.suite import Suite
+from harness.engine.answers.references import Stores
 from harness.engine.engine import Engine, StudySettings
-from harness.engine.references import Stores
 from harness.plan.expand import expand
 from harness.plan.matrix import Matrix, ModelSelection
 from harness.plan.target import Target

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from harness.agent.native_stack import block
 from harness.core.records.fault import Frame, NativeCrash
-from harness.engine.native_crash import involved_libraries, native_crash
+from harness.engine.processes.native_crash import involved_libraries, native_crash
 
 TAIL = "#9\tlibc.so.6\t+0x85\t__libc_start_main\n"
 

@@ -18,8 +18,8 @@ from harness.agent.native_stack.block import JIT, NOWHERE
 from harness.agent.native_stack.start import ON, UNAVAILABLE_PREFIX
 from harness.core.records.fault import NativeCrash
 from harness.core.records.verdict import Verdict
-from harness.engine.events import Event, Finished, TargetReady
-from harness.engine.native_crash import SWITCHED_ON, native_crash
+from harness.engine.processes.native_crash import SWITCHED_ON, native_crash
+from harness.engine.tasks.events import Event, Finished, TargetReady
 from tests.kit import FAKE_ENV, of_folder, run_matrix, write_model
 
 COMPILER = shutil.which("gcc") or shutil.which("cc")

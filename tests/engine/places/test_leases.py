@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.engine.events import Finished, PlaceChanged, Warned
+from harness.engine.tasks.events import Finished, PlaceChanged, Warned
 from harness.places import place_state
 from tests.kit import records_of, run_matrix, start_engine
 

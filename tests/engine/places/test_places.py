@@ -14,8 +14,9 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Cause, Verdict
 from harness.core.text.errors import UsageError
-from harness.engine import launch, process_pool, worker
-from harness.engine.events import Event, Finished, NotRun, PlaceChanged, TargetReady, Warned
+from harness.engine.processes import launch
+from harness.engine.tasks.events import Event, Finished, NotRun, PlaceChanged, TargetReady, Warned
+from harness.engine.workers import process_pool, worker
 from harness.places import place_state
 from tests.kit import records_of, run_matrix, start_engine
 from tests.programs import write_program

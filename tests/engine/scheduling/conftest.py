@@ -17,13 +17,13 @@ from harness.core.records.facts import CPU_PROVIDER as CPU
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.corpus.caches.cache import ENVIRONMENT
-from harness.engine.configuration import Configuration
 from harness.engine.engine import Engine, StudySettings
-from harness.engine.events import Event
 from harness.engine.prepare import prepare
-from harness.engine.process_pool import ProcessPool
-from harness.engine.task import Task
-from harness.engine.worker import Worker
+from harness.engine.tasks.configuration import Configuration
+from harness.engine.tasks.events import Event
+from harness.engine.tasks.task import Task
+from harness.engine.workers.process_pool import ProcessPool
+from harness.engine.workers.worker import Worker
 from tests.kit import FAKE_ENV, records_of, wait_for, write_model
 
 CUDA = "CUDAExecutionProvider"
@@ -33,7 +33,7 @@ CUDA = "CUDAExecutionProvider"
 def _four_in_flight(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that a queue of a few models is still one."""
     for name in ("FEWEST_IN_FLIGHT", "FIRST_IN_FLIGHT", "MOST_IN_FLIGHT"):
-        monkeypatch.setattr(f"harness.engine.in_flight.{name}", 4)
+        monkeypatch.setattr(f"harness.engine.workers.in_flight.{name}", 4)
 
 
 class Bench:

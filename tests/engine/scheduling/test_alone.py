@@ -8,9 +8,9 @@ import pytest
 
 from harness.core.records.verdict import Verdict
 from harness.corpus.caches.cache import cache_root
-from harness.engine import spares
-from harness.engine.device import Slots
-from harness.engine.events import Warned
+from harness.engine.tasks.events import Warned
+from harness.engine.workers import spares
+from harness.engine.workers.device import Slots
 from tests.kit import records_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from harness.core.records.record import Record, decode_record
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UncontainedError
 from harness.corpus.case import load_case
-from harness.engine.cell_record import record_of
+from harness.engine.measuring.cell_record import record_of
 from harness.engine.prepare import prepare
 from harness.run.run_folder import RunFolder
 from tests.kit import wait_for
@@ -129,7 +129,7 @@ def test_what_happened_before_the_engine_broke_comes_first(
     def fail(*_arguments: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("harness.engine.next_step.measure", fail)
+    monkeypatch.setattr("harness.engine.questions.next_step.measure", fail)
     monkeypatch.setattr("harness.engine.cell_pipeline.own_error", fail)
     with bench.engine(bench.target("t")) as engine:
         bench.wait_for_the_end()
@@ -151,7 +151,7 @@ def test_a_model_that_cannot_be_read_costs_no_neighbour(
             raise TypeError("a fault of the harness")
         return load_case(suite, model, *rest, **settings)
 
-    monkeypatch.setattr("harness.engine.cases.load_case", broken)
+    monkeypatch.setattr("harness.engine.answers.cases.load_case", broken)
     monkeypatch.setattr("harness.engine.dispatcher.AHEAD", 2)
     found = bench.records(bench.run(bench.target("t")))
     lost = [name for name, record in found.items() if record.verdict is Verdict.HARNESS_ERROR]

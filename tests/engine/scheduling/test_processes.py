@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.engine import queues, spares
-from harness.engine.events import Warned
+from harness.engine.tasks.events import Warned
+from harness.engine.workers import queues, spares
 from tests.kit import wait_for
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from harness.core.records.verdict import Verdict
-from harness.engine.events import Finished
+from harness.engine.tasks.events import Finished
 from harness.run.artifacts import keep_artifacts
 
 if TYPE_CHECKING:

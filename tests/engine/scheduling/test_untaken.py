@@ -13,13 +13,13 @@ import pytest
 from harness.core.records.cell import Cell
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Tensor, tensor
-from harness.engine.effects import outputs_digest
-from harness.engine.events import Finished
-from harness.engine.open_questions import OpenQuestions
-from harness.engine.outcome import Ran
-from harness.engine.process_pool import ProcessPool
-from harness.engine.queues import Queues, TaskQueue
-from harness.engine.task import CellTask, Question, Task
+from harness.engine.questions.open_questions import OpenQuestions
+from harness.engine.steps.effects import outputs_digest
+from harness.engine.tasks.events import Finished
+from harness.engine.tasks.outcome import Ran
+from harness.engine.tasks.task import CellTask, Question, Task
+from harness.engine.workers.process_pool import ProcessPool
+from harness.engine.workers.queues import Queues, TaskQueue
 from tests.kit import placement_of, wait_for
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_no_process_gets_tasks_while_too_much_waits_for_goldens(
 
     monkeypatch.setattr(ProcessPool, "start_workers", start_late)
     bench.models(*MODELS, data=True)
-    monkeypatch.setattr(f"harness.engine.open_questions.{limit}", MOST_WAITING)
+    monkeypatch.setattr(f"harness.engine.questions.open_questions.{limit}", MOST_WAITING)
     with bench.engine(bench.target("t")) as engine:
         wait_for(lambda: bool(bench.handed))
         bench.wait_until_still()
@@ -103,7 +103,7 @@ def test_what_waits_is_counted_until_its_question_is_closed(monkeypatch: pytest.
     ran = Ran(outputs=((("y", tensor(np.zeros(4, np.float32))),),), placement=PLACEMENT, timings_ms={})
     for limit, most in (("MOST_WAITING", 2), ("MOST_WAITING_BYTES", 32)):
         with monkeypatch.context() as patch:
-            patch.setattr(f"harness.engine.open_questions.{limit}", most)
+            patch.setattr(f"harness.engine.questions.open_questions.{limit}", most)
             questions.hold(question, task, ran)
             assert not questions.is_behind
             questions.hold(question, task, ran)
@@ -127,7 +127,7 @@ def test_results_wait_for_another_target_without_outputs(
         digested.append(outputs_digest(outcome))
         return digested[-1]
 
-    monkeypatch.setattr("harness.engine.effect_step.outputs_digest", watched)
+    monkeypatch.setattr("harness.engine.steps.effect_step.outputs_digest", watched)
     bench.models("0_gate_in_run", "1_rounds", "2_rounds", "3_rounds")
     bench.open_gate("strict")
     targets = bench.target("plain"), bench.target("strict", options={"use_tf32": 0})

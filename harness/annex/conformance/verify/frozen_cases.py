@@ -14,9 +14,9 @@ from harness.core.comparison.policy_terms import PolicyTerm, policy_terms
 from harness.core.values.value import STRING, Floats, Tensor, Value, leaves
 from harness.core.values.value_digest import short_digest
 from harness.corpus.case import Case, load_case
-from harness.engine.cell_record import model_content
-from harness.engine.compare_sets import by_name, compare_sets, flat
-from harness.engine.output_kinds import output_kinds_of
+from harness.engine.answers.compare_sets import by_name, compare_sets, flat
+from harness.engine.measuring.cell_record import model_content
+from harness.engine.measuring.output_kinds import output_kinds_of
 
 
 class FrozenLeaf(msgspec.Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ from harness.corpus.case import Case, load_case
 from harness.corpus.model.port import ValueType
 from harness.corpus.model.protos import encode
 from harness.corpus.suites.suite import open_file
-from harness.engine.task import QuestionKind
+from harness.engine.tasks.task import QuestionKind
 from harness.golden.golden_answer import Golden
 
 POLICY = Policy(precision="float32", fixed=Tolerance(rtol=1e-4, atol=1e-5))

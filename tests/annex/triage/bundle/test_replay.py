@@ -14,7 +14,7 @@ from harness.annex.triage.bundle_replay import fault_state, same_message, staged
 from harness.cli.main import main
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import tensor
-from harness.engine.events import Finished
+from harness.engine.tasks.events import Finished
 from harness.plan.target import Target
 from tests.annex.triage.bundle.relu_bundle import CPU, contents
 from tests.kit import bare_record, placement_of

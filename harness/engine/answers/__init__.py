@@ -1,0 +1,1 @@
+"""Cases, and what the CPU EP and other references answer about them."""

@@ -1,0 +1,1 @@
+"""From an outcome and the answers to the facts of a cell."""

@@ -1,0 +1,1 @@
+"""Tasks and their outcomes: what is run on which configuration, and how each ends."""
