@@ -262,6 +262,30 @@ def test_no_module_imports_itself_through_others() -> None:
         pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
 
 
+@pytest.mark.parametrize(
+    "folder", sorted(ROOT.rglob("__init__.py")), ids=lambda path: path.parent.relative_to(ROOT).as_posix()
+)
+def test_packages_of_a_folder_have_an_order(folder: Path) -> None:
+    """Each imports only those before it, so that a reader knows in which to begin."""
+    packages = {
+        module_name(path): path.parent for path in folder.parent.glob("*/__init__.py") if folder.parent != ROOT
+    }
+    graph = {
+        name: {
+            other
+            for path in place.rglob("*.py")
+            for imported in imports(path)
+            for other in packages
+            if other != name and f"{imported}.".startswith(f"{other}.")
+        }
+        for name, place in packages.items()
+    }
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        pytest.fail(f"a circle: {' -> '.join(error.args[1])}")
+
+
 def module_name(path: Path) -> str:
     parts = ("harness", *path.relative_to(ROOT).with_suffix("").parts)
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

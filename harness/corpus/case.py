@@ -43,8 +43,8 @@ from harness.corpus.model.model_errors import (
 from harness.corpus.model.model_facts import ModelFacts, model_facts
 from harness.corpus.model.model_file import read_lean
 from harness.corpus.model.nodes import weight_names
+from harness.corpus.model.ort_format.onnx_copy import unpacked
 from harness.corpus.model.port import Port, ValueType, model_text, value_type
-from harness.corpus.ort_format.onnx_copy import unpacked
 from harness.corpus.packages.choice import PackageChoice, Sibling
 from harness.corpus.suites.suite import Suite
 from harness.corpus.work.estimate import work_of

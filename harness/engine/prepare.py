@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from harness.core.text.errors import Problem, UsageError
-from harness.corpus.packages.model_package import is_package
 from harness.corpus.packages.package_suite import open_package
+from harness.corpus.suites.model_package import is_package
 from harness.corpus.suites.suite import Suite, open_folder
 from harness.corpus.suites.suites import open_suite
 from harness.plan.baseline_file import with_baselines

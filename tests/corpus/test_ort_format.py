@@ -14,7 +14,7 @@ from harness.core.text.errors import UsageError
 from harness.corpus.case import load_case, model_files_state
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.model.model_file import parse_model
-from harness.corpus.ort_format.onnx_model import is_ort_format, onnx_model_of
+from harness.corpus.model.ort_format.onnx_model import is_ort_format, onnx_model_of
 from harness.corpus.suites.suite import open_file, open_folder
 from harness.corpus.suites.suites import open_model
 

@@ -19,7 +19,7 @@ from harness.core.records.cell import SESSION_ENTRY
 from harness.corpus.beside.genai_config import CONFIG_NAME
 from harness.corpus.case import Case
 from harness.corpus.packages.asset_digest import asset_address, asset_folder
-from harness.corpus.packages.model_package import ASSETS, PACKAGE_MANIFEST
+from harness.corpus.suites.model_package import ASSETS, PACKAGE_MANIFEST
 from harness.plan.surroundings import surroundings_of
 
 GENAI = "genai"

@@ -13,7 +13,7 @@ from harness.corpus.case import Case
 from harness.corpus.model.lean_model import LEAST_WEIGHT_BYTES, WEIGHTS_FILE
 from harness.corpus.model.model_errors import blame
 from harness.corpus.model.model_file import load_lean, load_model
-from harness.corpus.ort_format.onnx_copy import COPIES_FOLDER
+from harness.corpus.model.ort_format.onnx_copy import COPIES_FOLDER
 
 if TYPE_CHECKING:
     import onnx

@@ -9,8 +9,8 @@ from harness.core.files.reading import open_regular
 from harness.corpus.model.lean_model import LARGE, IsKept, lean_content, none_is_kept
 from harness.corpus.model.model_bounds import check_bounds
 from harness.corpus.model.model_errors import ModelError
+from harness.corpus.model.ort_format.onnx_model import is_ort_format, onnx_model_of
 from harness.corpus.model.protos import parse_proto
-from harness.corpus.ort_format.onnx_model import is_ort_format, onnx_model_of
 
 if TYPE_CHECKING:
     import onnx

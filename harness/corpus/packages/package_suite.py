@@ -12,10 +12,10 @@ from harness.core.records.variant_use import VariantUse
 from harness.corpus.beside.genai_config import CONFIG_NAME, read_genai_config
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.packages.confined_path import leads_out, why_refused
-from harness.corpus.packages.model_package import ModelPackage, PackageVariant
 from harness.corpus.packages.read_package import PATH_OPTIONS, read_package
 from harness.corpus.packages.with_weights import WEIGHTS_OPTION, with_weights
 from harness.corpus.suites.model_folder import is_text
+from harness.corpus.suites.model_package import ModelPackage, PackageVariant
 from harness.corpus.suites.suite import Suite, suites_cache
 
 

@@ -20,7 +20,8 @@ from harness.core.files.structure import FilePlace, deviations, shown
 from harness.core.text.errors import Problem, UsageError, one_line
 from harness.corpus.packages.asset_digest import ASSET_SCHEME, asset_address, asset_folder
 from harness.corpus.packages.confined_path import OUTSIDE, leads_out, why_refused
-from harness.corpus.packages.model_package import (
+from harness.corpus.packages.with_weights import WEIGHTS_OPTION
+from harness.corpus.suites.model_package import (
     ASSETS,
     COMPONENT_FILE,
     PACKAGE_MANIFEST,
@@ -31,7 +32,6 @@ from harness.corpus.packages.model_package import (
     PackageLayout,
     PackageVariant,
 )
-from harness.corpus.packages.with_weights import WEIGHTS_OPTION
 
 MAJOR = 1
 """The only major version of the format so far."""

@@ -14,7 +14,7 @@ from harness.core.records.facts import CPU_PROVIDER
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.model.model_facts import ModelFacts, model_facts
 from harness.corpus.model.model_file import read_lean
-from harness.corpus.packages.model_package import ModelPackage, PackageComponent
+from harness.corpus.suites.model_package import ModelPackage, PackageComponent
 
 COMPILED = "EPContext"
 """The operator in every model that an execution provider has compiled."""

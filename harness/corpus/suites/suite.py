@@ -17,8 +17,8 @@ from harness.core.text.visible_text import visible
 from harness.corpus.caches.cache import cache_root, fill_once
 from harness.corpus.caches.intact import find_damaged, mend
 from harness.corpus.model.model_errors import DamagedError, ModelError
-from harness.corpus.packages.model_package import ModelPackage
 from harness.corpus.suites.model_folder import find_models, is_text, models_among
+from harness.corpus.suites.model_package import ModelPackage
 
 FORMAT = 2
 """Rises when suites in the cache change although no version of their sources does."""

@@ -12,9 +12,9 @@ import pytest
 
 from harness.corpus.caches.cache import ENVIRONMENT
 from harness.corpus.packages.asset_digest import asset_address
-from harness.corpus.packages.model_package import is_package
 from harness.corpus.packages.read_package import PackageError, read_package
 from harness.corpus.packages.with_weights import with_weights
+from harness.corpus.suites.model_package import is_package
 from tests.corpus.packages.damaged_packages import DAMAGES, Damage, write_damaged, write_valid
 from tests.corpus.packages.drawn_packages import draw_package
 

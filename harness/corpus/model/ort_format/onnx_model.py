@@ -7,7 +7,7 @@ import heapq
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from harness.corpus.ort_format.flat_buffer import Table, root_of
+from harness.corpus.model.ort_format.flat_buffer import Table, root_of
 
 if TYPE_CHECKING:
     import onnx
