@@ -268,7 +268,9 @@ def test_no_module_imports_itself_through_others() -> None:
 def test_packages_of_a_folder_have_an_order(folder: Path) -> None:
     """Each imports only those before it, so that a reader knows in which to begin."""
     packages = {
-        module_name(path): path.parent for path in folder.parent.glob("*/__init__.py") if folder.parent != ROOT
+        module_name(path): path.parent
+        for path in folder.parent.glob("*/__init__.py")
+        if folder.parent != ROOT
     }
     graph = {
         name: {

@@ -31,6 +31,15 @@ def test_every_module_of_a_table_is_in_its_folder(folder: str, name: str) -> Non
     assert path.is_file() if name.endswith(".py") else path.is_dir()
 
 
+def test_every_package_of_a_floor_is_in_the_map() -> None:
+    _, _, text = PAGE.partition("## Packages of a floor")
+    rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", text.partition("\n## ")[0], re.MULTILINE)
+    assert {floor for floor, _ in rows} == {"core", "corpus", "engine", "report"}
+    for floor, row in rows:
+        there = {path.parent.name for path in ROOT.joinpath(floor).glob("*/__init__.py")}
+        assert set(re.findall(r"`(\w+)`", row)) == there, floor
+
+
 def test_every_path_in_the_text_is_there() -> None:
     named = re.findall(r"`(\w+(?:/\w+)+\.py)`", PAGE)
     assert len(named) >= 8  # else nothing is looked at

@@ -14,10 +14,13 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_links_that_leave_the_docs_lead_to_pages_of_the_site() -> None:
-    text = "[a](../../CONTRIBUTING.md#rules) [b](../../harness/core/verdicts/rules.py) [c](gate.md) [d](https://x.y/z)"
+    text = (
+        "[a](../../CONTRIBUTING.md#rules) [b](../../harness/core/verdicts/rules.py) [c](gate.md) "
+        "[d](https://x.y/z)"
+    )
     page, outside = build.rewritten(text, "docs/how-to/triage.md")
     assert page == (
-        "[a](../contributing.md#rules) [b](../source/harness/core/rules.py.md) [c](gate.md) "
+        "[a](../contributing.md#rules) [b](../source/harness/core/verdicts/rules.py.md) [c](gate.md) "
         "[d](https://x.y/z)"
     )
     assert outside == {"harness/core/verdicts/rules.py"}

@@ -389,4 +389,4 @@ def test_a_piece_from_anywhere_is_bytes_or_nothing(border: Border, offset: int) 
 def test_bytes_are_given_once() -> None:
     text = b'[{"\\u0000bytes":[0,8]},{"\\u0000bytes":[0,8]}]'
     with pytest.raises(ValueError, match="lacks binary values"):
-        unpack_message(text + b"12345678", len(text))
+        unpack_message(text, 8, io.BytesIO(b"12345678").read)

@@ -38,7 +38,7 @@ def test_an_entry_and_a_module_are_enough(tmp_path: Path) -> None:
     for folder in ("matrices", "report_templates", "golden"):
         if (ROOT / folder).is_dir():
             (package.parent / folder).symlink_to(ROOT / folder)
-    table = package / "core" / "scenario.py"
+    table = package / "core" / "records" / "scenario.py"
     head, found, tail = table.read_text(encoding="utf-8").partition('    "io_binding": Scenario(')
     table.write_text(head + ENTRY + found + tail, encoding="utf-8")
     (package / "agent" / "scenarios" / "twice.py").write_text(MODULE, encoding="utf-8")

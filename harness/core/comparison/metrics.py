@@ -256,7 +256,7 @@ class _Sums:
             special_at=self.special_at,
             signed_zeros=self.signed_zeros,
             flushed=self.flushed,
-            flushed_part=math.sqrt(self.flushed_sq) / golden if golden else 0.0,
+            flushed_part=math.sqrt(self.flushed_sq) / golden if self.flushed_sq and golden else 0.0,
             max_abs=_finite(self.max_abs) if self.pairs else None,
             max_abs_at=self.max_abs_at if self.pairs else None,
             max_abs_allowed=_finite(self.max_abs_allowed) if self.pairs else None,

@@ -2,13 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from harness.corpus.model.nodes import domain_of, operator_set, weight_names
+from harness.corpus.model.nodes import domain_of, weight_names
 from harness.corpus.model.port import model_text
+from harness.operators.book import operators_with
 
 if TYPE_CHECKING:
     import onnx
 
-_PASSED_ON = operator_set("Cast Identity Not Reshape Squeeze Unsqueeze")
+_PASSED_ON = operators_with(lambda row: row.keeps_values) | {"Not"}
 """Operators behind which a flag still tells its branches apart."""
 
 

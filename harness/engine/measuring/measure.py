@@ -354,7 +354,7 @@ def _other_branches(case: Case) -> Iterator[Unchecked]:
     """Yield the branches that no data set takes, as far as inputs alone choose them."""
     for flag in case.facts.branch_inputs:
         values = [value for one in case.data_sets for name, value in one.inputs if name == flag]
-        chosen = {bool(one.array.any()) for one in values if isinstance(one, Tensor)}
+        chosen = {bool(one.array.any()) for one in values if isinstance(one, Tensor) and one.array.size == 1}
         if len(chosen) == 1:
             because = one_line(f"{flag} is {str(chosen.pop()).lower()} in every data set")
             yield Unchecked(check=OTHER_BRANCH, because=because)
