@@ -18,7 +18,7 @@ from harness.core.values.value import Array, Floats
 from harness.corpus.derived import noisy, zeroing
 from harness.golden.golden_cache import keep_beside, read_intact
 
-SPREADS_FORMAT = 9
+SPREADS_FORMAT = 10
 """Changes when spreads are computed or stored in another way."""
 
 

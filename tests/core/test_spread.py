@@ -337,3 +337,19 @@ def test_float64_may_be_copied_in_float32() -> None:
     found = spread_of([named(golden)], [named(golden)], (0.0,), "float32").outputs[0]["y"]
     assert not failing(golden, golden.astype(np.float32).astype(np.float64), found)
     assert failing(golden, golden.astype(np.float16).astype(np.float64), found)
+
+
+@pytest.mark.parametrize(("steps", "known"), [(1, True), (60, True), (64, False)])
+def test_a_few_elements_at_the_edge_of_a_step_have_the_noise_of_that_step(steps: int, known: bool) -> None:
+    """The model without noise lies beyond the edge there, and no draw comes back."""
+    golden = np.full(1000, 100.0)
+    quiet = golden.copy()
+    quiet[:steps] += 1e-3
+    noise = np.random.default_rng(3).standard_normal((SAMPLES, 1000))
+    noise[:, 500:] *= 1e5  # so that the norms are alike
+    samples = [named(quiet), *(named(quiet + 1e-6 * one) for one in noise)]
+    found = spread_of([named(golden)], samples, amplitudes(1.0), "float32").outputs[0]
+    assert ("y" in found) is known
+    if known:
+        assert found["y"][:steps] == pytest.approx(1e-3, rel=1e-6)
+        assert found["y"][steps:500].max() < 1e-5
