@@ -340,7 +340,7 @@ def test_float64_may_be_copied_in_float32() -> None:
 
 
 @pytest.mark.parametrize(("steps", "known"), [(1, True), (60, True), (64, False)])
-def test_a_few_elements_at_the_edge_of_a_step_have_the_noise_of_that_step(steps: int, known: bool) -> None:
+def test_a_few_elements_at_the_edge_of_a_step_have_the_noise_of_that_step(steps: int, *, known: bool) -> None:
     """The model without noise lies beyond the edge there, and no draw comes back."""
     golden = np.full(1000, 100.0)
     quiet = golden.copy()

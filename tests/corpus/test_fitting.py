@@ -13,6 +13,8 @@ from onnx import numpy_helper
 from harness.core.values.value import Tensor
 from harness.corpus.case import Case, at_draw, load_case
 from harness.corpus.inputs.attempts import ATTEMPTS, InputAttempt
+from harness.corpus.inputs.fitting.demand_walk import Walk
+from harness.corpus.inputs.fitting.known_tensors import KnownTensor
 from harness.corpus.inputs.recipe import Recipe
 from harness.corpus.model.nodes import bodies
 from harness.corpus.suites.suite import open_folder
@@ -210,3 +212,25 @@ def test_a_scalar_named_like_a_sample_rate_is_one(tmp_path: Path, declared: str,
     case = case_of(tmp_path, f"agraph ({kind} {name}) => ({kind} y) {{ y = Identity({name}) }}")
     drawn = values(case)[name].reshape(-1)[0]
     assert drawn == rate if rate is not None else drawn != 16000
+
+
+def test_each_branch_has_weights_of_its_own() -> None:
+    """Weights are kept by the place of a branch: its address is that of another one once it is free."""
+    branch = "(float[1, 1, A] a) { a = Conv (x, w) }"
+    nodes = " ".join(
+        f"y{number} = If (flag) <then_branch = t () => {branch}, else_branch = e () => {branch}>"
+        for number in range(4)
+    )
+    text = f"""<ir_version: 10, opset_import: ["" : 21]>
+    g (bool flag, float[1, 1, N] x) => (float[1, 1, M] y0) {{ {nodes} }}"""
+    model = onnx.parser.parse_model(text)
+    for size, node in enumerate(model.graph.node, start=2):
+        for attribute in node.attribute:
+            extra = 10 if attribute.name == "else_branch" else 0
+            kernel = np.ones((1, 1, size + extra), np.float32)
+            attribute.g.initializer.append(numpy_helper.from_array(kernel, "w"))
+    walk = Walk(model)
+    for flag, first in ((True, 2), (False, 12), (True, 2)):
+        inputs = {"flag": KnownTensor((), np.array(flag)), "x": KnownTensor((1, 1, 20))}
+        windows = [demand.window for demand in walk.demands(inputs).values() if demand.window]
+        assert windows == [f"Conv '' has a window of {size} over 20" for size in range(first, first + 4)]

@@ -238,7 +238,7 @@ def test_processes_that_begin_at_once_share_it(path: Path) -> None:
 def test_a_writer_that_is_killed_damages_nothing(path: Path) -> None:
     # The same rows again and again, or one could go with a cache that is full; and never out of patience.
     endless = WRITER.replace("range(300)", "(turn % 100 for turn in range(10**9))", 1)
-    endless = "from harness.corpus import row_cache\nrow_cache.PATIENCE = 10**9\n" + endless
+    endless = "from harness.corpus.caches import row_cache\nrow_cache.PATIENCE = 10**9\n" + endless
     environment = {**os.environ, "PYTHONPATH": str(Path.cwd())}
     with subprocess.Popen([sys.executable, "-c", endless, str(path)], env=environment) as writer:
         try:

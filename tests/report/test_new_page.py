@@ -19,7 +19,7 @@ from tests.kit import record, write_run
 ROOT = Path(__file__).parents[2]
 TEMPLATES = ROOT / "report_templates"
 ENTRY = '    SitePage(title="Crashes", stem="crashes", template="page_crashes.html", views=crash_views),\n'
-IMPORT = "from harness.report.crashes import crash_views\n"
+IMPORT = "from harness.report.pages.crashes import crash_views\n"
 MODULE = """
 import msgspec
 
@@ -53,7 +53,7 @@ CHANGES = {
 
 def test_a_module_a_template_and_an_entry_are_enough(tmp_path: Path) -> None:
     home = changed_package(tmp_path / "changed", CHANGES)
-    (home / "harness" / "report" / "crashes.py").write_text(MODULE, encoding="utf-8")
+    (home / "harness" / "report" / "pages" / "crashes.py").write_text(MODULE, encoding="utf-8")
     (home / "report_templates" / "page_crashes.html").write_text(TEMPLATE, encoding="utf-8")
     records = [
         record("a", target="npu", verdict=Verdict.CRASH),
@@ -90,7 +90,7 @@ def test_every_page_is_made_that_way(page: SitePage) -> None:
     """Its module has its views, and its template uses nothing but the report and its view."""
     module = inspect.getmodule(page.views)
     assert module is not None
-    assert module.__name__.rpartition(".")[0] == "harness.report"
+    assert module.__name__.rpartition(".")[0] == "harness.report.pages"
     (parameter,) = inspect.signature(page.views).parameters.values()
     assert parameter.annotation is Report
     assert page.template.startswith("page_")

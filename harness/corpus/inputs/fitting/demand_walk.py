@@ -46,8 +46,8 @@ class Walk:
         self._functions = local_functions(model)
         self._left = _MOST_NODES
         self._found: DemandsByPlace = {}
-        self._weights: dict[int, dict[str, KnownTensor]] = {}
-        """``id`` of a body -> its weights."""
+        self._weights: dict[str, dict[str, KnownTensor]] = {}
+        """Place of a body -> its weights."""
         self._constant = {one.name: weight(one) for one in model.graph.initializer}
         self._steps: list[_Step] = []
         for step in self._steps_of(model.graph.node, ""):
@@ -101,8 +101,8 @@ class Walk:
             return [inner.get(name, NOTHING) for name in function.output]
         if node.op_type == "If":
             return self._branches(node, given, scope, place, depth)
-        for body in bodies(node):
-            inner = self._own(body, scope)
+        for number, body in enumerate(bodies(node)):
+            inner = self._own(body, scope, f"{place} {number}")
             if node.op_type == "Loop":
                 # In the first iteration; later states may have other numbers.
                 for port, known in zip(body.input[2:], given[2:], strict=False):
@@ -112,11 +112,11 @@ class Walk:
                 return _states(body, inner, given)
         return []
 
-    def _own(self, body: "onnx.GraphProto", scope: _Scope) -> _Scope:
-        """Return the scope of a body: its weights, then the visible tensors around it."""
-        own = self._weights.get(id(body))
+    def _own(self, body: "onnx.GraphProto", scope: _Scope, at: str) -> _Scope:
+        """Return the scope of the body at a place: its weights, then the visible tensors around it."""
+        own = self._weights.get(at)
         if own is None:
-            own = self._weights[id(body)] = {one.name: weight(one) for one in body.initializer}
+            own = self._weights[at] = {one.name: weight(one) for one in body.initializer}
         return ChainMap({port.name: NOTHING for port in body.input}, own, scope)
 
     def _branches(
@@ -130,8 +130,9 @@ class Walk:
         results = []
         for name in names:
             if name in by_name:
-                inner = self._own(by_name[name], scope)
-                self._nodes(by_name[name].node, inner, f"{place} {name}", depth - 1)
+                at = f"{place} {name}"
+                inner = self._own(by_name[name], scope, at)
+                self._nodes(by_name[name].node, inner, at, depth - 1)
                 results.append([inner.get(port.name, NOTHING) for port in by_name[name].output])
         first, *others = results or [[]]
         if not others:
