@@ -110,7 +110,7 @@ class FrameReader:
         Raises:
             EOFError: The stream has ended.
             NoFrameError: Something other than a frame comes.
-            ChangedError: It arrived with other content than was sent.
+            ChangedFrameError: It arrived with other content than was sent.
             ValueError: It is not a message.
         """
         header = self.line(_HEADER_BYTES)
@@ -132,19 +132,20 @@ class FrameReader:
             found, left = zlib.crc32(part, found), left - size
             return part
 
-        message: Any
+        def finish() -> None:
+            while left:  # what its JSON does not list
+                read(min(left, READ_BYTES))
+            if self.mode == BINARY and self._take(1) != b"\n":
+                raise ChangedFrameError("a message does not end where it should")
+            if found != int(check, 16):
+                raise ChangedFrameError("a message arrived with other content than was sent")
+
         try:
             message = unpack_message(read(text), binary, read)
-        except ValueError as error:
-            message = error
-        while left:  # what its JSON does not list
-            read(min(left, PIECE_BYTES))
-        if self.mode == BINARY and self._take(1) != b"\n":
-            raise ChangedFrameError("a message does not end where it should")
-        if found != int(check, 16):
-            raise ChangedFrameError("a message arrived with other content than was sent")
-        if isinstance(message, ValueError):
-            raise message
+        except ValueError:
+            finish()  # changed bytes are told as such, whatever they made of the message
+            raise
+        finish()
         return message
 
     def _lines(self, size: int) -> bytes:

@@ -45,7 +45,7 @@ def test_a_command_imports_no_more_than_it_needs(words: list[str], absent: set[s
 
 
 def test_a_record_and_a_plan_need_no_arrays() -> None:
-    """So that listing, collecting and reading start quickly; ``core.noise.noise`` and others measure."""
+    """So that listing, collecting and reading start quickly; what measures is imported later."""
     modules = (
         "core.records.record",
         "core.comparison.policy",

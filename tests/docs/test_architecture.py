@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.test_floors import imported_packages
+
 HERE = Path(__file__).parents[2]
 ROOT = HERE / "harness"
 PAGE = (HERE / "docs" / "explanation" / "architecture.md").read_text("utf-8")
@@ -36,8 +38,12 @@ def test_every_package_of_a_floor_is_in_the_map() -> None:
     rows = re.findall(r"^\| `(\w+)` \| (.+) \|$", text.partition("\n## ")[0], re.MULTILINE)
     assert {floor for floor, _ in rows} == {"core", "corpus", "engine", "report"}
     for floor, row in rows:
-        there = {path.parent.name for path in ROOT.joinpath(floor).glob("*/__init__.py")}
-        assert set(re.findall(r"`(\w+)`", row)) == there, floor
+        named = re.findall(r"`(\w+)`", row)
+        imported = imported_packages(ROOT / floor)
+        assert {f"harness.{floor}.{name}" for name in named} == imported.keys()
+        for at, name in enumerate(named):  # in their order
+            before = {f"harness.{floor}.{one}" for one in named[:at]}
+            assert imported[f"harness.{floor}.{name}"] <= before, name
 
 
 def test_every_path_in_the_text_is_there() -> None:

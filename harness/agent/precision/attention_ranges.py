@@ -48,9 +48,7 @@ def attention_ranges(model: Any, feeds: list[dict[str, Any]]) -> Ranges:
     return {**ranges, **_score_ranges(model, masked, feeds)}
 
 
-def _score_ranges(
-    model: Any, read: list[str], feeds: list[dict[str, Any]]
-) -> dict[str, list[dict[str, Any]]]:
+def _score_ranges(model: Any, read: list[str], feeds: list[dict[str, Any]]) -> Ranges:
     """Return the ranges of all that masked inputs of Softmax are made of, as far as it is masked, too."""
     from onnx import numpy_helper
 

@@ -26,7 +26,7 @@ BLANK = 0
 
 TOP = 5
 _TWO_ULP = 4.0
-"""Two units in the last place, in unit roundoffs, as ``core.verdicts.judge_output`` allows them anywhere."""
+"""Two units in the last place, in unit roundoffs, as ``judge_output`` allows them anywhere."""
 
 _NATIVE = frozenset({"float16", "float32", "float64"})
 _Mask = NDArray[np.bool_]

@@ -10,7 +10,7 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.comparison.metrics import is_close, widen
+from harness.core.comparison.metrics import is_close, widen_tensor
 from harness.core.comparison.tolerance import Tolerance
 from harness.core.values.value import Array, Tensor
 
@@ -36,7 +36,7 @@ def shape_hint(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
     """Explain a result of another shape with the same number of elements; empty where no pattern does."""
     if not _FEW <= golden.array.size == actual.array.size <= SIZE_LIMIT:
         return ""
-    right, found = widen(golden.array, golden.dtype), widen(actual.array, actual.dtype)
+    right, found = widen_tensor(golden), widen_tensor(actual)
     with np.errstate(all="ignore"):
         if _alike(found.reshape(-1), right.reshape(-1), tolerance):
             return "the values are right and in order"
@@ -48,7 +48,7 @@ def shape_hint(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> str:
 
 def _patterns(golden: Tensor, actual: Tensor, tolerance: Tolerance) -> Iterator[str]:
     """Yield hints, the plainest first."""
-    right, found = widen(golden.array, golden.dtype), widen(actual.array, actual.dtype)
+    right, found = widen_tensor(golden), widen_tensor(actual)
     wrong = ~is_close(found, right, tolerance)
     if not found.any():
         yield "the result is all zeros"

@@ -303,6 +303,11 @@ def widen(numbers: Array, dtype: str) -> Array:
     return numbers.astype(np.complex128 if dtype.startswith("complex") else np.float64)
 
 
+def widen_tensor(tensor: Tensor) -> Array:
+    """Return the elements of a tensor as ``widen`` does."""
+    return widen(tensor.array, tensor.dtype)
+
+
 def is_close(actual: Array, golden: Array, tolerance: Tolerance) -> NDArray[np.bool_]:
     """Return which elements of two wide arrays are equal, both NaN, or finite and within a tolerance."""
     size = np.abs(golden)

@@ -3,7 +3,7 @@
 import msgspec
 import numpy as np
 
-from harness.core.comparison.metrics import widen
+from harness.core.comparison.metrics import widen_tensor
 from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.comparison.output_rows import unmeasured_row, with_details
 from harness.core.comparison.random_outputs import Distribution, name_of, sampled
@@ -41,7 +41,7 @@ def with_steps(row: OutputMetrics, quantized: Quantized, golden: Tensor, actual:
 
     Only elements that are finite on both sides count. A scale that does not fit the shape adds nothing.
     """
-    right, found = widen(golden.array, golden.dtype), widen(actual.array, actual.dtype)
+    right, found = widen_tensor(golden), widen_tensor(actual)
     try:
         scale = np.broadcast_to(np.abs(quantized.scale), right.shape)
     except ValueError:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import msgspec
 import numpy as np
 
-from harness.core.comparison.metrics import widen
+from harness.core.comparison.metrics import widen_tensor
 from harness.core.comparison.tolerance import UNIT_ROUNDOFF
 from harness.core.values.value import Array, Floats, Tensor
 
@@ -81,7 +81,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 def sampled(draw: Distribution, actual: Tensor) -> Sample:
     """Test a sample against its distribution; its shape and element type are right."""
-    numbers = widen(actual.array, actual.dtype).astype(np.float64).reshape(-1)
+    numbers = widen_tensor(actual).astype(np.float64).reshape(-1)
     with np.errstate(all="ignore"):  # a model's inputs may be anything, not only probabilities
         misfit = next(_misfits(draw, numbers, UNIT_ROUNDOFF.get(actual.dtype, 0.0)), "")
     return Sample(misfit=misfit, unseen=min(1.0, _departure(max(1, numbers.size))))

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.comparison.metrics import EXACT_FRONTIER, is_close, measure_error, widen
+from harness.core.comparison.metrics import EXACT_FRONTIER, is_close, measure_error, widen_tensor
 from harness.core.comparison.output_metrics import Frontier
 from harness.core.comparison.tolerance import EXACT, Tolerance
 from harness.core.values.value import STRING, Array, Tensor
@@ -111,7 +111,7 @@ def _ties_of(chosen: Chosen, golden: Array, actual: Array) -> Ties | None:
     if "c" in (golden.dtype.kind, actual.dtype.kind) or chosen.data.dtype == STRING:
         return None
     with np.errstate(all="ignore"):
-        data = widen(chosen.data.array, chosen.data.dtype)
+        data = widen_tensor(chosen.data)
         right, found = golden.astype(np.int64), actual.astype(np.int64)
         if chosen.op == "NonZero":
             most_zeros = 0 if chosen.exact else max(1, data.size // _ZEROS)
@@ -142,7 +142,7 @@ def lead_of(chosen: Chosen, golden: Array, actual: Array) -> tuple[int, float] |
     ties = None if chosen.exact or chosen.op not in _DEFINED else _ties_of(chosen, golden, actual)
     if ties is None or not ties.differs.any() or not ties.fits[ties.differs].all():
         return None
-    data = widen(chosen.data.array, chosen.data.dtype)
+    data = widen_tensor(chosen.data)
     rms = math.sqrt(float(np.mean(np.square(data[np.isfinite(data)]))))
     apart = np.broadcast_to(np.abs(ties.golden - ties.actual), ties.differs.shape)
     widest = float(apart[ties.differs].max())

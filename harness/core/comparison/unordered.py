@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.comparison.metrics import widen
+from harness.core.comparison.metrics import widen_tensor
 from harness.core.comparison.ties import Chosen
 from harness.core.values.value import STRING, Array, Tensor, Value
 
@@ -80,7 +80,7 @@ def _sort_boxes(golden: Mapping[str, Value], ordered: dict[str, Value], name: st
     if STRING in (right.dtype, found.dtype) or not right.array.size:
         return
     # Widened, because some pairs of types, such as bfloat16 and int64, have no common type.
-    both = np.concatenate([widen(right.array, right.dtype), widen(found.array, found.dtype)])
+    both = np.concatenate([widen_tensor(right), widen_tensor(found)])
     codes = np.unique(both, axis=0, return_inverse=True)[1].reshape(2, 1, -1)
     places = _places(codes[0], codes[1], None, None)
     ordered[name] = Tensor(dtype=found.dtype, array=found.array[places[0]])
@@ -92,7 +92,7 @@ def _numbers(value: Value | None, axis: int) -> Array | None:
         return None
     if not -value.array.ndim <= axis < value.array.ndim:
         return None
-    return _rows(np.moveaxis(widen(value.array, value.dtype), axis, -1))
+    return _rows(np.moveaxis(widen_tensor(value), axis, -1))
 
 
 def _rows(array: Array) -> Array:

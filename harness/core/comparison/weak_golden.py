@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from harness.core.comparison.metrics import widen
+from harness.core.comparison.metrics import widen, widen_tensor
 from harness.core.comparison.tolerance import Tolerance, ToleranceFor
 from harness.core.values.value import STRING, Array, NamedValues, Tensor, Value, leaves
 
@@ -67,7 +67,7 @@ def _parts(goldens: Sequence[NamedValues]) -> Iterator[Tensor | None]:
 
 
 def _numbers(parts: Iterator[Tensor | None]) -> Iterator[Array]:
-    return (widen(part.array, part.dtype) for part in parts if part is not None and part.dtype != STRING)
+    return (widen_tensor(part) for part in parts if part is not None and part.dtype != STRING)
 
 
 def _why_weak(part: Tensor, tolerance: Tolerance) -> str:

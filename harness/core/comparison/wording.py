@@ -10,7 +10,7 @@ from collections.abc import Sequence as Seq
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.comparison.metrics import OutputFigures, special_codes, widen
+from harness.core.comparison.metrics import OutputFigures, special_codes, widen_tensor
 from harness.core.comparison.output_metrics import Noise, OutputMetrics, PrecisionError
 from harness.core.comparison.tolerance import EXACT, UNIT_ROUNDOFF, Tolerance
 from harness.core.values.value import Map, Sequence, Tensor, Value
@@ -79,7 +79,7 @@ def special_values(name: str, golden: Tensor, actual: Tensor, measured: OutputFi
     at = measured.special_at or 0
     counts = []
     for value in (golden, actual):
-        codes = special_codes(widen(value.array, value.dtype))
+        codes = special_codes(widen_tensor(value))
         nans = (codes % 4 == 1) | (codes // 4 == 1)
         counts.append((int(nans.sum()), int(((codes > 0) & ~nans).sum())))
     (golden_nans, golden_infs), (nans, infs) = counts

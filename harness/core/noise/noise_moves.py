@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.comparison.metrics import widen
+from harness.core.comparison.metrics import widen_tensor
 from harness.core.comparison.tolerance import UNIT_ROUNDOFF
 from harness.core.values.value import STRING, Floats, NamedValues, Tensor, leaves_of
 
@@ -68,7 +68,7 @@ def unmoved(golden: Tensor, actual: Tensor, move: Move) -> int:
 
 def _distance(golden: Tensor, actual: Tensor) -> Floats:
     """Return the distance of elements, at least 1 where they differ: float64 cannot represent every int64."""
-    right, found = (widen(one.array, one.dtype).astype(np.float64) for one in (golden, actual))
+    right, found = (widen_tensor(one).astype(np.float64) for one in (golden, actual))
     far: Floats = np.maximum(np.abs(found - right), golden.array != actual.array)
     return far
 

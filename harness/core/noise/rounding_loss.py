@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.core.comparison.metrics import LARGEST_FLOAT64, widen
+from harness.core.comparison.metrics import LARGEST_FLOAT64, widen_tensor
 from harness.core.comparison.output_metrics import LOST
 from harness.core.comparison.tolerance import UNIT_ROUNDOFF
 from harness.core.values.value import Array, NamedValues, Tensor, leaves_of
@@ -52,9 +52,9 @@ def _part(right: Tensor, still: Tensor, drawn: Sequence[Tensor], count: int) -> 
         return 0.0
     if right.dtype not in UNIT_ROUNDOFF:
         return float(np.mean([np.mean(one.array != still.array) for one in alike]))
-    quiet = widen(still.array, still.dtype)
+    quiet = widen_tensor(still)
     # An output that lost its digits differs in the golden, too: the larger of the two norms is its size.
-    size = max(_norm(quiet), _norm(widen(right.array, right.dtype)))
+    size = max(_norm(quiet), _norm(widen_tensor(right)))
     return _moved(quiet, alike, size)
 
 
@@ -64,7 +64,7 @@ def _moved(quiet: Array, drawn: Sequence[Tensor], size: float) -> float:
     finite = np.isfinite(quiet)
     kept, noise = 0, 0.0
     for one in drawn:  # each on its own: outputs may be large
-        numbers = widen(one.array, one.dtype)
+        numbers = widen_tensor(one)
         kept += int(np.count_nonzero(np.isfinite(numbers) & finite))
         noise = math.hypot(noise, _norm(np.where(finite, numbers - quiet, 0.0)))
     if not finite.any():

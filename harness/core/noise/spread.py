@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from harness.core.comparison.alike import usual
-from harness.core.comparison.metrics import widen
+from harness.core.comparison.metrics import widen_tensor
 from harness.core.comparison.noise_limits import DEFAULT_LIMITS, rms_limit
 from harness.core.comparison.tolerance import UNIT_ROUNDOFF
 from harness.core.noise.noise import noise_of
@@ -23,7 +23,7 @@ from harness.core.noise.rounding_loss import lost_of
 from harness.core.values.value import Array, Floats, NamedValues, Tensor, leaves_of
 
 NoiseSamples = list[tuple[float, Tensor]]
-"""Amplitude and result of each draw. They are widened one at a time, because outputs may be large."""
+"""Amplitude and result of each draw. They are widen_tensor one at a time, because outputs may be large."""
 
 _SHOWN = 1 / 4
 """Share of the draws that must move an element before they show its noise.
@@ -66,7 +66,7 @@ _SMALLEST = {"float64": 2.0**-126, "float32": 2.0**-126, "float16": 2.0**-28, "b
 Smaller numbers are subnormal, and processors may flush them to zero, also on the way to larger ones.
 Accelerators without double units compute float64 in single precision. In float16 useful numbers may be
 subnormal: there it is the resolution of subnormals, and ``harness.core.comparison.subnormals`` excuses only
-    zeros.
+zeros.
 """
 
 _JUMP = 8.0
@@ -108,8 +108,8 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
         precision: The precision whose rounding makes the noise.
         outputs: For each data set: leaf, named as ``harness.core.values.value.leaves`` names it -> spread, an
             array of float64 of the leaf's shape, in the unit of the output. A leaf without a spread is no
-            float, changes its shape under noise, is lost in it, or differs from the golden even without
-            noise.
+            float, changes its shape under noise, is lost in it, or differs from the golden as a whole even
+            without noise.
         lost: For each data set: leaf -> the fraction that noise at amplitude 1 destroys, for leaves of any
             type that lose more than half; see ``harness.core.noise.rounding_loss``. Empty in spreads that
             were computed without it.
@@ -173,7 +173,7 @@ def _of_data_set(
         ]
         if not _keeps_shape(amplitudes, [amplitude for amplitude, _ in alike]):
             continue
-        silent = _wide(quiet[name])
+        silent = widen_tensor(quiet[name])
         noisy = _measurable(silent, [(amplitude, one) for amplitude, one in alike if amplitude])
         if noisy is not None:
             spread = _confirmed(right, quiet[name], _of_leaf(right, silent, noisy))
@@ -205,7 +205,7 @@ def _measurable(quiet: Array, noisy: NoiseSamples) -> NoiseSamples | None:
     draw shows anything.
     """
     finite = np.isfinite(quiet)
-    kept = sum(np.count_nonzero(np.isfinite(_wide(one)) & finite) for _, one in noisy)
+    kept = sum(np.count_nonzero(np.isfinite(widen_tensor(one)) & finite) for _, one in noisy)
     if kept < _ENOUGH * len(noisy) * np.count_nonzero(finite):
         return None
     probes = [one for one in noisy if one[0] == 1]
@@ -221,7 +221,7 @@ def _measurable(quiet: Array, noisy: NoiseSamples) -> NoiseSamples | None:
 def _is_within(part: float, quiet: Array, noisy: NoiseSamples) -> bool:
     """Return whether no draw moves an output by more than a given fraction of its size."""
     size = _root_mean_square(np.abs(np.where(np.isfinite(quiet), quiet, 0.0)))
-    moved = [_root_mean_square(_deviation(_wide(one), quiet)) for _, one in noisy]
+    moved = [_root_mean_square(_deviation(widen_tensor(one), quiet)) for _, one in noisy]
     return max(moved) <= part * size or not any(moved)
 
 
@@ -235,7 +235,7 @@ def _confirmed(golden: Tensor, quiet: Tensor, spread: Floats) -> Floats | None:
     rms, _ = noise_of(golden, quiet, spread)
     if rms > rms_limit(DEFAULT_LIMITS, golden.array.size):
         return None
-    apart = _deviation(_wide(golden), _wide(quiet)).reshape(spread.shape)
+    apart = _deviation(widen_tensor(golden), widen_tensor(quiet)).reshape(spread.shape)
     beyond = apart > DEFAULT_LIMITS.max * spread
     if np.count_nonzero(beyond) > _AT_AN_EDGE * spread.size:
         return None
@@ -244,10 +244,10 @@ def _confirmed(golden: Tensor, quiet: Tensor, spread: Floats) -> Floats | None:
 
 @np.errstate(all="ignore")
 def _of_leaf(golden: Tensor, quiet: Array, noisy: NoiseSamples) -> Floats:
-    right = _wide(golden).reshape(-1)
+    right = widen_tensor(golden).reshape(-1)
     moved: dict[float, list[Floats]] = {}
     for amplitude, one in noisy:
-        moved.setdefault(amplitude, []).append(_deviation(_wide(one), quiet))
+        moved.setdefault(amplitude, []).append(_deviation(widen_tensor(one), quiet))
     size = np.abs(np.nan_to_num(right, posinf=0.0, neginf=0.0))
     least = np.maximum(_RESOLUTION * _UNITS[golden.dtype] * size, _SMALLEST[golden.dtype])
     if not moved or not right.size:  # every operator is exact
@@ -297,10 +297,6 @@ def _level_spread(level: float, each: list[Floats]) -> Floats:
 
 def _shaped(numbers: Array, golden: Tensor) -> Floats:
     return numbers.astype(np.float64).reshape(golden.array.shape)
-
-
-def _wide(tensor: Tensor) -> Array:
-    return widen(tensor.array, tensor.dtype)
 
 
 def _deviation(noisy: Array, quiet: Array) -> Floats:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.comparison.metrics import widen
+from harness.core.comparison.metrics import widen, widen_tensor
 from harness.core.comparison.noise_limits import rms_limit
 from harness.core.comparison.policy import Policy
 from harness.core.values.value import Array, Floats, Tensor
@@ -62,8 +62,8 @@ def positions_of(
     if golden.array.shape != actual.array.shape or golden.array.ndim <= axis:
         return None
     return ComparedPositions(
-        golden=_by_position(widen(golden.array, golden.dtype), axis),
-        actual=_by_position(widen(actual.array, actual.dtype), axis),
+        golden=_by_position(widen_tensor(golden), axis),
+        actual=_by_position(widen_tensor(actual), axis),
         spread=None if spread is None else _by_position(spread, axis),
         dtype=golden.dtype,
     )
@@ -115,7 +115,7 @@ def worst_position(compared: ComparedPositions, policy: Policy) -> int | None:
 
 
 def noise_by_position(compared: ComparedPositions) -> tuple[Floats, Floats]:
-    """Return the error of each position in multiples of the model's noise, as ``core.noise.noise`` has it.
+    """Return the error of each position in multiples of the model's noise, as ``with_noise`` has it.
 
     These are the root mean square of the error over that of the noise, and the largest error over the noise
     of that element; 0 where no element is finite on both sides.

@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 
+from harness.core.values import value
+
 if TYPE_CHECKING:
     import sqlite3
 
@@ -174,7 +176,7 @@ def _number(name: str) -> int:
 def _own_sources() -> str:
     """Return what decides how files are read: versions, and the harness's own sources."""
     package = Path(__file__).parents[2]
-    sources = [package / "core" / "values" / "value.py"]
+    sources = [Path(value.__file__)]
     sources += sorted(path for floor in _MAKERS for path in (package / floor).rglob("*.py"))
     digest = hashlib.blake2b(digest_size=_DIGEST)
     for source in sources:

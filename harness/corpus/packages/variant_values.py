@@ -30,7 +30,7 @@ _OF_INTEGERS, _UNREADABLE = 4, 9
 
 
 def precision_of(facts: ModelFacts) -> str:
-    """Return the precision that a variant computes in, a key of ``core.comparison.tolerance.FLOORS``."""
+    """Return the precision that a variant computes in, a key of ``FLOORS`` in ``tolerance``."""
     if _has(facts, _FOUR_BITS):
         return "int4"
     if _has(facts, _INTEGERS):

@@ -91,7 +91,7 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wider(msgspec.Struct, frozen=True, kw_only=True):
-    """An explanation of an error beside the noise of a cell: see ``core.comparison.output_metrics.Noise``.
+    """An explanation of an error beside the noise of a cell: see ``Noise`` in ``output_metrics``.
 
     Attributes:
         noise_at: The source of the noise: see ``harness.corpus.derived.noisy.with_allowed``.

@@ -93,7 +93,7 @@ class RepeatsFields(_Table, frozen=True, kw_only=True):
 
 
 class SpeedFields(_Table, frozen=True, kw_only=True):
-    """How fast a session generates text: ``core.records.generation_figures.GenerationSpeed``, in pairs."""
+    """How fast a session generates text: ``GenerationSpeed`` in ``generation_figures``, in pairs."""
 
     first_token_ms: Annotated[
         list[tuple[SessionRunCount, Amount]], msgspec.Meta(max_length=MOST_FIGURES)

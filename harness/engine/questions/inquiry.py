@@ -7,7 +7,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.core.comparison.metrics import widen
+from harness.core.comparison.metrics import widen_tensor
 from harness.core.noise.noise import PRECISIONS
 from harness.core.noise.spread import Spread
 from harness.core.records.cell import Cell
@@ -294,7 +294,7 @@ def _unchanged(golden: Value, low: Value, high: Value) -> NDArray[np.bool_]:
     forms = {(one.dtype, one.array.shape) for one in (golden, low, high)}
     if len(forms) > 1 or golden.dtype == STRING:
         return np.array(to_wire(golden) == to_wire(low) == to_wire(high))
-    right, one, other = (widen(value.array, value.dtype) for value in (golden, low, high))
+    right, one, other = (widen_tensor(value) for value in (golden, low, high))
     same = (one == other) | (np.isnan(one) & np.isnan(other))
     return np.asarray(same & np.isclose(right, one, rtol=_CLOSE, atol=0, equal_nan=True))
 

@@ -41,7 +41,7 @@ PARTS: tuple[MeasurePart, ...] = ("model", "golden", "policy")
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True):
-    """The measure of a cell, as far as its record names it; fields as in ``core.records.record.Record``."""
+    """The measure of a cell, as far as its record names it; fields as in ``Record``."""
 
     model_digest: str = ""
     golden: str = ""
