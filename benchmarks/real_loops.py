@@ -13,8 +13,9 @@ import msgspec
 
 from harness.core.records.precision import AS_IS
 from harness.core.records.verdict import Verdict
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.converted_models import precision_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suites import open_model
 from harness.engine.answers.references import Stores
 from harness.report.runs.read import read_run

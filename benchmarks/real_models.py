@@ -25,7 +25,7 @@ from harness.annex.made.zoo.graph_builder import GraphBuilder
 from harness.annex.made.zoo.roster import ARCHITECTURES
 from harness.core.values.value import Array, Tensor
 from harness.corpus.beside.value_file import write_model_folder
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suites import open_model
 
 PACKAGES = ("rapidocr-onnxruntime==1.4.4", "silero-vad==6.2.3", "magika==1.0.3", "ddddocr==1.6.1")

@@ -37,7 +37,9 @@ from processes import heading, progress, row, verdict
 
 from harness.agent.wire import output_to_wire
 from harness.core.values.value import Tensor, tensor
-from harness.corpus.case import Case, DataSet, load_case
+from harness.corpus.beside.data_sets import DataSet
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.engine.processes.launch import launch_here
 from harness.engine.processes.mapped_tensors import TensorHome, Tensors

@@ -13,7 +13,7 @@ from pathlib import Path
 from harness.core.comparison.tolerance import default_tolerance
 from harness.core.comparison.weak_golden import why_weak
 from harness.core.records.record import Record
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import Suite
 from harness.engine.answers.references import References, Stores
 from harness.engine.engine import Engine

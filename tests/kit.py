@@ -46,7 +46,8 @@ from harness.plan.matrix import Matrix, ModelSelection, matrix_from
 from harness.plan.plan import Plan
 from harness.plan.selector import Selector
 from harness.plan.target import Target
-from harness.report.runs.merge import MergedRun, merge
+from harness.report.runs.merge import merge
+from harness.report.runs.merged_run import MergedRun
 from harness.report.runs.read import RunData
 from harness.report.site import write_site
 from harness.report.view import Report

@@ -16,7 +16,8 @@ from harness.annex.made.zoo.inputs import activations, images
 from harness.annex.made.zoo.layers import batch_norm, conv, gelu, layer_norm, linear, self_attention
 from harness.annex.made.zoo.roster import zoo_models
 from harness.core.values.value import Tensor, tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.protos import tensor_proto
 from harness.corpus.suites.suite import open_file
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from harness.annex.conformance.freeze import CaseCandidate
 from harness.annex.conformance.profiles.profile import CORE
 from harness.core.records.scenario import GENERATE, PACKAGE_SCENARIO, PLAIN, SCENARIOS
-from harness.corpus.case import load_case
 from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suites import open_suite
 
 FIXED, OPEN = ("zoo", "mnist-small-op12"), ("zoo", "efficientnet-small-op17")

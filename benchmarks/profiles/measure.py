@@ -11,8 +11,9 @@ from benchmarks.profiles.lab import Lab, operator_of
 from benchmarks.profiles.session import RefusedError
 from harness.core.text.errors import HarnessError, one_line
 from harness.core.values.value import NamedValues, Tensor, Value
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.inputs.open_sizes import open_dimensions
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suites import open_suite
 
 LARGEST = 700_000

@@ -19,7 +19,7 @@ from harness.annex.triage.manifest import manifest_schema
 from harness.catalog.catalog import load_catalog
 from harness.catalog.reference import reference as providers
 from harness.core.records.fault import fault_schema
-from harness.core.records.policy_study import policies_schema
+from harness.core.records.selection_study import selection_schema
 from harness.core.records.trace import trace_schema
 from harness.operators.reference import reference as operators
 from harness.plan.baseline_file import baseline_schema
@@ -48,7 +48,7 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "fault.schema.json": _schema(fault_schema),
     "operators.md": operators,
     "matrix.schema.json": _schema(matrix_schema),
-    "policies.schema.json": _schema(policies_schema),
+    "policies.schema.json": _schema(selection_schema),
     "profile.schema.json": _schema(profile_schema),
     "providers.md": lambda: providers(load_catalog()) + "\n",
     "publication.schema.json": _schema(data_schema),

@@ -8,7 +8,7 @@ import sys
 NOT_PART = (
     "launcher.py",
     "work.py",
-    "policy_process.py",
+    "selection_process.py",
     "__main__.py",
 )  # files of the folder that are no part of an agent
 LATER = "float64"  # a package that only the harness's own interpreter needs, and then reads from its folder

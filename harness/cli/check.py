@@ -13,8 +13,8 @@ from harness.cli.init import examine_here, plugins_from_here
 from harness.cli.matrix_text import matrix_of, write_new_matrix
 from harness.cli.output import notify, print_lines
 from harness.cli.parser import run_words
-from harness.cli.policy_table import policy_lines
 from harness.cli.run import run
+from harness.cli.selection_table import selection_lines
 from harness.cli.surface_table import print_surfaces
 from harness.cli.targets import (
     THIS_MACHINE,
@@ -26,16 +26,16 @@ from harness.cli.targets import (
 )
 from harness.cli.web import WebRuntime
 from harness.core.files.writing import write_aside, writing
-from harness.core.records.policy_study import POLICIES_FILE, PolicyFile, PolicyStudy
 from harness.core.records.scenario import GENERATE
+from harness.core.records.selection_study import POLICIES_FILE, SelectionFile, SelectionStudy
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, UsageError
 from harness.corpus.suites.suite import open_folder
 from harness.engine.prepare import open_suites
 from harness.plan.expand import expand
 from harness.plan.matrix import matrix_from
 from harness.run.run_folder import default_folder
+from harness.studies.device_selection import study_selection
 from harness.studies.plugins import installed_plugins
-from harness.studies.policies import study_policies
 
 QUICK, API, THOROUGH = "quick", "api", "thorough"
 
@@ -120,7 +120,7 @@ def check(
     if extent == API and code != EXIT_INTERRUPTED:
         print_surfaces(run_folder)
         for study in policies:
-            print_lines(policy_lines(study))
+            print_lines(selection_lines(study))
     if code == EXIT_INCOMPLETE and not (wanted.plugin or wanted.place or wanted.agent):
         _name_plugin(wanted.provider)
     left_s = THOROUGH_S - (time.monotonic() - began)
@@ -136,17 +136,17 @@ def _name_plugin(provider: str) -> None:
             notify(f"next         {provider} is a plugin here: add --plugin {package}")
 
 
-def _policies(wanted: ProviderRequest, run_folder: Path) -> tuple[PolicyStudy, ...]:
+def _policies(wanted: ProviderRequest, run_folder: Path) -> tuple[SelectionStudy, ...]:
     """Return what the selection policies choose, and write it into the run folder, for the report."""
     if wanted.place or wanted.agent:
         declined = "they are tried in a Python of this machine alone"
-        found: tuple[PolicyStudy, ...] = (PolicyStudy(declined=declined),)
+        found: tuple[SelectionStudy, ...] = (SelectionStudy(declined=declined),)
     else:
         plugin = wanted.plugin and plugins_from_here([wanted.plugin])[0]
         notify("trying the selection policies of onnxruntime ...")
-        found = study_policies(wanted.provider, plugin, pairs_of("--env", wanted.env))
+        found = study_selection(wanted.provider, plugin, pairs_of("--env", wanted.env))
     with writing(run_folder, "the run folder"):
-        content = msgspec.json.format(msgspec.json.encode(PolicyFile(studies=found)))
+        content = msgspec.json.format(msgspec.json.encode(SelectionFile(studies=found)))
         write_aside(run_folder / POLICIES_FILE, content + b"\n")
     return found
 

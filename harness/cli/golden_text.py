@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import get_args
 
 from harness.cli.output import wrapped
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import WIDTH
 from harness.golden.movement import Movement
@@ -34,7 +35,7 @@ def recorded_lines(found: Recorded) -> Iterator[str]:
     """Yield the result of recording goldens."""
     release = provenance()["onnxruntime"] or "?"
     total = found.computed + found.known
-    goldens = f"{total:,} golden{'' if total == 1 else 's'} of onnxruntime {release}"
+    goldens = f"{plural(total, 'golden')} of onnxruntime {release}"
     yield f"{goldens}: {found.computed:,} computed now, {found.known:,} known before"
     yield from _list("refused by the CPU EP; the refusal is the golden", found.refused)
     yield from _list("disputed, so not used for judging", found.disputed)

@@ -8,10 +8,10 @@ from harness.cli.matrix_text import HEAD, HEAD_OF_FOLDERS, matrix_of, target_nam
 from harness.cli.output import notify, print_lines
 from harness.core.files.writing import write_new, writing
 from harness.core.records.facts import CPU_PROVIDER as CPU
+from harness.core.text.counted import plural
 from harness.core.text.errors import EXIT_OK, UsageError
 from harness.corpus.suites.model_folder import find_models, model_folders
 from harness.plan.target import from_here
-from harness.report.words.figures import plural
 from harness.studies.usable_providers import DoctorRow, examine
 
 

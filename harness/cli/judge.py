@@ -7,11 +7,11 @@ from pathlib import Path
 from harness.cli.output import notify, print_lines
 from harness.core.comparison.policy_terms import policy_text
 from harness.core.records.record import Record
+from harness.core.text.counted import plural
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_OK, EXIT_UNEXPECTED, Problem
 from harness.core.verdicts.missing import Need
 from harness.judge.judge_run import JudgedRun, check_is_free, judge_run, read_policy
 from harness.report.runs.read import read_run
-from harness.report.words.figures import plural
 from harness.run.run_folder import RECORDS
 
 _SHOWN = 20

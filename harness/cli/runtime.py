@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from harness.cli.output import DAY_S, MIB, print_lines, print_result
+from harness.core.text.counted import plural
 from harness.core.text.errors import EXIT_OK, EXIT_USAGE
 from harness.plan.matrix import read_matrix
 from harness.plan.target import Runtime, is_path
@@ -73,4 +74,4 @@ def _row(one: KeptEnvironment) -> str:
 
 def _total(found: Sequence[KeptEnvironment]) -> str:
     nbytes = sum(one.manifest.nbytes for one in found if one.manifest)
-    return f"{len(found)} runtime{'' if len(found) == 1 else 's'}, {nbytes / MIB:,.0f} MiB"
+    return f"{plural(len(found), 'runtime')}, {nbytes / MIB:,.0f} MiB"

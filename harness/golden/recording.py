@@ -22,7 +22,8 @@ from harness.core.files.writing import write_aside
 from harness.core.text.errors import UsageError, one_line
 from harness.core.values.value import NamedValues
 from harness.corpus.beside.data_sets import GENERATED
-from harness.corpus.case import SEED, Case
+from harness.corpus.case import Case
+from harness.corpus.load_case import SEED
 from harness.corpus.model.port import ValueType
 from harness.corpus.model.protos import encode
 from harness.golden.golden_answer import Golden

@@ -26,7 +26,7 @@ from harness.report.history.nights import Nights
 from harness.report.history.trend_points import Failing
 from harness.report.runs.fault_bundle import BundleOf, no_bundle
 from harness.report.runs.fault_merge import KnownFaults, ReportFault
-from harness.report.runs.merge import MergedRun, target_settings
+from harness.report.runs.merged_run import MergedRun, target_settings
 from harness.report.runs.results_beside import ResultsBeside
 from harness.report.runs.target_identity import Identity, identities
 

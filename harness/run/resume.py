@@ -10,7 +10,7 @@ from harness.core.findings.other_build import other_builds
 from harness.core.records.record import Record
 from harness.core.records.run_info import RunInfo
 from harness.core.text.errors import UsageError, one_line
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import Suite
 from harness.plan.plan import Plan

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from harness.core.findings.lacking import Lacking
 from harness.core.records.verdict import Family, Verdict
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import WIDTH, visible
 from harness.run.not_judged import not_judged
@@ -71,29 +72,35 @@ def remarks(rows: "Sequence[TargetTotals]") -> Iterator[tuple[str, str]]:
         yield from _of_evidence(row)
     yield from not_judged(row.not_judged for row in rows)
     if weak:
-        yield "weak", f"{_counted(weak, 'right answer')}, but most wrong ones would match the golden, too"
+        yield "weak", f"{plural(weak, 'right answer')}, but wrong ones would pass, too"
     if approximate:
         yield (
             "approximate",
-            f"{_counted(approximate)} passed by a precision or an error that the EP documents",
+            f"{_cells(approximate)} passed by a precision or an error that the EP documents",
         )
     if unconfirmed:
-        yield "unconfirmed", f"{_counted(unconfirmed)} failed by values, which float64 has not confirmed"
+        yield (
+            "unconfirmed",
+            f"{_cells(unconfirmed)} failed by values, which float64 has not confirmed",
+        )
     if alone:
         yield (
             "one size",
-            f"{_counted(alone)} failed with generated inputs of one size or draw, and not with two others",
+            f"{_cells(alone)} failed with generated inputs of one size or draw, and not with two others",
         )
     if flaky:
-        yield "flaky", f"{_counted(flaky)} with another verdict on a retry; counted as failed"
+        yield "flaky", f"{_cells(flaky)} with another verdict on a retry; counted as failed"
     if judged or without:
         noise = f", {without:,} without noise" if without else ""
-        yield "noise", f"{_counted(judged)} judged by rounding noise{noise}"
+        yield "noise", f"{_cells(judged)} judged by rounding noise{noise}"
     if unchecked:
-        yield "not checked", f"{_counted(unchecked)} without a second run or another check; records say why"
+        yield (
+            "not checked",
+            f"{_cells(unchecked)} without a second run or another check; records say why",
+        )
     if timed:
         by = f", {disturbed:,} disturbed by other programs" if disturbed else ""
-        yield "latency", f"{_counted(timed)} measured{by}"
+        yield "latency", f"{_cells(timed)} measured{by}"
     yield from _of_times(rows)
     yield from _of_targets(rows)
 
@@ -115,7 +122,7 @@ def _of_times(rows: "Sequence[TargetTotals]") -> Iterator[tuple[str, str]]:
         for cell, words in list(row.times.items())[:MOST_TIMES]:
             yield "time", visible(f"{cell}: {words}")
         if (rest := len(row.times) - MOST_TIMES) > 0:
-            yield "time", f"{row.target}: {_counted(rest, 'further cell')}: see the report's page Time"
+            yield "time", f"{row.target}: {plural(rest, 'further cell')}: see the report's page Time"
 
 
 def _of_targets(rows: "Sequence[TargetTotals]") -> Iterator[tuple[str, str]]:
@@ -136,16 +143,16 @@ def _of_baseline(row: "TargetTotals") -> Iterator[tuple[str, str]]:
     if row.fit is None:
         return
     if row.is_first:
-        fails = f"; {_counted(row.known)} failed" if row.known else ""
+        fails = f"; {_cells(row.known)} failed" if row.known else ""
         yield "first run", f"{row.target}: {row.fit.why}{fails}"
         return
-    yield "baseline", f"{row.target}: {row.fit.why}; {_counted(row.known, 'known failure')}"
+    yield "baseline", f"{row.target}: {row.fit.why}; {plural(row.known, 'known failure')}"
     if mended := row.mended:
         shown = ", ".join(mended[:MOST_MENDED])
         rest = f" and {len(mended) - MOST_MENDED:,} more" if len(mended) > MOST_MENDED else ""
         yield (
             "mended",
-            f"{_counted(len(mended), 'known failure')} of {row.target} no longer there: {shown}{rest}",
+            f"{plural(len(mended), 'known failure')} of {row.target} no longer there: {shown}{rest}",
         )
 
 
@@ -161,7 +168,7 @@ def _of_exits(row: "TargetTotals") -> Iterator[tuple[str, str]]:
 def _of_marks(row: "TargetTotals") -> Iterator[tuple[str, str]]:
     """Yield facts beside the verdicts: unexpected changes by cells, leaks, and options without effect."""
     for found in row.ill_mannered.values():
-        yield "manners", f"{row.target}: {_counted(found.cells)}: {found.words}, first in {found.first}"
+        yield "manners", f"{row.target}: {_cells(found.cells)}: {found.words}, first in {found.first}"
     yield from _of_leaks(row)
     for silent in row.options.silent(row.target):
         yield "option", f"{row.target}: {silent.words}"
@@ -174,7 +181,7 @@ def _of_leaks(row: "TargetTotals") -> Iterator[tuple[str, str]]:
     for cell, leaks in list(row.leaking.items())[:MOST_LEAKS]:
         yield "leak", f"{cell}: {'; '.join(leaks)}"
     if (rest := len(row.leaking) - MOST_LEAKS) > 0:
-        yield "leak", f"{row.target}: {_counted(rest, 'further cell')} of the scenario sessions"
+        yield "leak", f"{row.target}: {plural(rest, 'further cell')} of the scenario sessions"
 
 
 def _of_places(row: "TargetTotals") -> Iterator[tuple[str, str]]:
@@ -185,7 +192,7 @@ def _of_places(row: "TargetTotals") -> Iterator[tuple[str, str]]:
         more = f", and {rest:,} more" if rest > 0 else ""
         yield "places", f"{row.target}: cells of {shown}{more}"
     for place, count in sorted(row.alone.items()):
-        what = f"{_counted(count)} of {row.target} fail{'s' if count == 1 else ''} there alone"
+        what = f"{_cells(count)} of {row.target} fail{'s' if count == 1 else ''} there alone"
         yield "machine", f"{place}: {what}: the machine, not the EP"
 
 
@@ -211,8 +218,8 @@ def _strong(row: "TargetTotals", verdict: Verdict) -> int:
     return row.verdicts[verdict] - row.weak[verdict]
 
 
-def _counted(count: int, what: str = "cell") -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+def _cells(count: int) -> str:
+    return plural(count, "cell")
 
 
 def _cut(name: str, width: int) -> str:

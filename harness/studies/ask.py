@@ -9,7 +9,8 @@ from contextlib import closing
 import msgspec
 
 from harness.core.records.facts import CPU_PROVIDER as CPU
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine
 from harness.engine.tasks.events import Answered, Event, Noted, TargetReady, Warned

@@ -6,9 +6,9 @@ import msgspec
 
 from harness.core.text.errors import UsageError, one_line
 from harness.corpus.beside.genai_config import CONFIG_NAME, ConfigError, read_genai_config
-from harness.corpus.case import load_case
 from harness.corpus.decoders.decoder import Decoder, decoder_of
 from harness.corpus.derived.composed_model import chained_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import Suite, open_file
 

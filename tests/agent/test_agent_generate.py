@@ -12,9 +12,10 @@ import pytest
 from harness.annex.made.decoders.roster import write_decoder
 from harness.core.records.ways import WAYS, TextSettings
 from harness.core.values.value import NamedValues, Tensor, from_wire
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.decoders.generation_case import GenerationSupport, data_sets_of, generation_of
 from harness.corpus.derived.composed_model import chained_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from tests import small_decoders
 

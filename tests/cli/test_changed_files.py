@@ -12,7 +12,8 @@ from onnx import numpy_helper
 
 from harness.cli import main
 from harness.core.files.reading import read_regular
-from harness.corpus.case import load_case, model_files_state
+from harness.corpus.case import model_files_state
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ChangedFileError, ModelError
 from harness.corpus.suites.suite import open_folder
 from harness.engine import dispatcher

@@ -14,8 +14,8 @@ import pytest
 
 from harness.annex.made.decoders.roster import write_decoder
 from harness.cli import main
-from harness.core.records.policy_study import decode_policies
 from harness.core.records.scenario import SCENARIOS
+from harness.core.records.selection_study import decode_selection
 from harness.studies.usable_providers import DoctorRow
 from tests.kit import read_rows, wait_for
 
@@ -89,7 +89,7 @@ def test_the_api_is_one_line_for_each_surface(tmp_path: Path, capsys: pytest.Cap
     refused = {"capture", "compile", "cpu_fallback_disabled", "dynamic_options", "ep_context", "lifecycle"}
     assert {name for name, word in words.items() if word == "refused"} == refused
     assert any(line.startswith("not tried separate_outputs") for line in printed)
-    (alone, *_) = decode_policies((out / "policies.json").read_bytes())
+    (alone, *_) = decode_selection((out / "policies.json").read_bytes())
     assert alone.libraries == {}
     assert {answer.choice.rpartition(" by ")[2] for answer in alone.answers} == {CPU}
     assert any(line.startswith("ok        PREFER_NPU") for line in printed)
@@ -102,7 +102,7 @@ def test_policies_are_not_tried_elsewhere(tmp_path: Path, capsys: pytest.Capture
     out = tmp_path / "out"
     arguments = ["check", CPU, "--api", "--agent", str(agent), "--model", "zoo/mnist-*", "--out", str(out)]
     assert main([*arguments, "--no-report"]) == 3
-    (study,) = decode_policies((out / "policies.json").read_bytes())
+    (study,) = decode_selection((out / "policies.json").read_bytes())
     assert study.declined == "they are tried in a Python of this machine alone"
     printed = capsys.readouterr().out
     assert study.declined in " ".join(printed.split())

@@ -27,7 +27,8 @@ from harness.core.records.verdict import Phase, Verdict
 from harness.core.verdicts.decide import decide
 from harness.core.verdicts.judging import judging_of
 from harness.core.verdicts.missing import SHIPPED_POLICIES, Need, missing
-from harness.core.verdicts.rules import FOR_OTHER_INPUTS, RULE_WORDS, RULES
+from harness.core.verdicts.rules import RULE_WORDS, RULES
+from harness.core.verdicts.run_rules import FOR_OTHER_INPUTS
 from tests.kit import decided_record, placement_of
 
 ON_EP = placement_of({"Relu": 2})

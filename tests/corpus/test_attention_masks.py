@@ -8,10 +8,11 @@ import onnx.parser
 import pytest
 
 from harness.core.values.value import Array, Tensor
-from harness.corpus.case import Case, at_attempt, load_case
+from harness.corpus.case import Case, at_attempt
 from harness.corpus.inputs.attempts import InputAttempt
 from harness.corpus.inputs.attention_masks import with_attention_masks
 from harness.corpus.inputs.recipes.row_lengths import padding
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.operators.value_domains import Domain
 

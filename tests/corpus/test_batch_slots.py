@@ -9,8 +9,9 @@ import pytest
 
 from harness.core.values.value import Tensor
 from harness.corpus.beside.data_sets import DataSet
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import Suite
 
 onnxruntime: Any = pytest.importorskip("onnxruntime")

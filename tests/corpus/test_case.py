@@ -13,7 +13,8 @@ from onnx import numpy_helper
 
 from harness.core.values.value import Array, Sequence, Tensor
 from harness.corpus.beside.data_sets import GENERATED
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import InputError, MisnamedError, ModelError
 from harness.corpus.model.port import Port, ValueType
 from harness.corpus.suites.suite import Suite, open_folder

@@ -9,7 +9,8 @@ import pytest
 
 from harness.core.records.model_settings import InputSettings, ModelSettings
 from harness.core.values.value import Array, Tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import open_folder
 

@@ -10,8 +10,8 @@ from onnx.reference import ReferenceEvaluator
 
 from harness.core.values.value import Tensor
 from harness.corpus.caches.cache import ENVIRONMENT
-from harness.corpus.case import load_case
 from harness.corpus.corners.write import corners, model_of
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suites import open_suite
 
 CORNERS = corners()

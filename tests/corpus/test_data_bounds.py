@@ -13,7 +13,7 @@ import pytest
 
 from harness.corpus.beside.data_set_archive import MOST_MEMBERS, read_data_set_archive
 from harness.corpus.beside.numpy_files import read_npy, read_npz
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.data_budget import DataBudget
 from harness.corpus.model.model_errors import BoundError, InputError
 from harness.corpus.model.port import ValueType

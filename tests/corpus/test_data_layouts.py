@@ -17,7 +17,8 @@ from harness.corpus.beside import data_set_archive
 from harness.corpus.beside.data_sets import GENERATED
 from harness.corpus.beside.file_state import model_state
 from harness.corpus.beside.numpy_files import read_npz
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.data_budget import DataBudget
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import open_folder

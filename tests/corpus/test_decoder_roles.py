@@ -13,8 +13,9 @@ from harness.annex.made.decoders.roster import DECODERS, decoder_names
 from harness.core.values.value import Tensor
 from harness.corpus.beside.file_state import model_state
 from harness.corpus.beside.genai_config import CONFIG_NAME, ConfigError
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.decoders.decoder import CachePair, Decoder, decoder_of
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_file, open_folder
 from harness.corpus.suites.suites import open_suite
 

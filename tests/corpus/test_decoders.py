@@ -13,7 +13,7 @@ from harness.annex.made.decoders.blocks import in_blocks
 from harness.annex.made.decoders.form import LAYERS
 from harness.annex.made.decoders.roster import DECODERS, LEFT_OUT, build, decoder_names
 from harness.corpus.beside.genai_config import CONFIG_NAME
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suites import open_suite
 
 LISTING = """

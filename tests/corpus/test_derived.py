@@ -8,9 +8,10 @@ from pathlib import Path
 import filelock
 import pytest
 
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.derived_models import prune_derived
 from harness.corpus.derived.upcast import float64_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_file
 
 DAY_S = 86400.0

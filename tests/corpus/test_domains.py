@@ -9,8 +9,8 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from harness.core.values.value import Array, Tensor
-from harness.corpus.case import load_case
 from harness.corpus.inputs.domain_walk import domains_of
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.operators.value_domains import COUNTED, DIVISOR, POSITIVE, SCALE, Domain
 

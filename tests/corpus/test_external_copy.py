@@ -8,9 +8,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.external_copy import ALIGNMENT, SMALLEST, external_copy
 from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import open_folder
 

@@ -7,7 +7,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import open_folder
 

@@ -11,11 +11,12 @@ import pytest
 from onnx import numpy_helper
 
 from harness.core.values.value import Tensor
-from harness.corpus.case import Case, at_draw, load_case
+from harness.corpus.case import Case, at_draw
 from harness.corpus.inputs.attempts import ATTEMPTS, InputAttempt
 from harness.corpus.inputs.fitting.demand_walk import Walk
 from harness.corpus.inputs.fitting.known_tensors import KnownTensor
 from harness.corpus.inputs.recipe import Recipe
+from harness.corpus.load_case import load_case
 from harness.corpus.model.nodes import bodies
 from harness.corpus.suites.suite import open_folder
 

@@ -23,7 +23,7 @@ from harness.annex.made.forms.numbered_forms import (
 from harness.annex.made.fuzz_suite import choice_of, fuzz_name, model_number
 from harness.core.text.errors import UsageError
 from harness.core.values.value import Tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.element_types import is_floating
 from harness.corpus.model.undefined import undefined_outputs
 from harness.corpus.suites.suites import open_model, open_suite

@@ -10,9 +10,10 @@ import pytest
 from harness.annex.made.decoders.roster import write_decoder
 from harness.core.records.ways import WAYS, TextSettings
 from harness.core.values.value import Tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.decoders.generation_case import GenerationSupport, data_sets_of, generation_of
 from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 
 TEXT = TextSettings(length=18, new_tokens=4)

@@ -15,7 +15,7 @@ from harness.annex.made.grown.grow import grow
 from harness.annex.made.grown.growth import Growth, MisfitError
 from harness.annex.made.variants.source import STEPS, original_of
 from harness.core.values.value import Tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suites import open_suite
 from tests.kit import run_on_cpu, write_model
 

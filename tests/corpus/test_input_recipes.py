@@ -9,10 +9,10 @@ import pytest
 from harness.core.records.input_recipe import RECIPES
 from harness.core.records.model_settings import InputSettings, ModelSettings
 from harness.core.values.value import Array, Tensor
-from harness.corpus.case import load_case
 from harness.corpus.input_words import fed_words
 from harness.corpus.inputs.recipes.recipe_parts import by_recipe, elements_of
 from harness.corpus.inputs.recipes.row_lengths import row_lengths
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import SettingsError
 from harness.corpus.model.port import Port, ValueType
 from harness.corpus.suites.suite import open_folder

@@ -9,7 +9,7 @@ import pytest
 
 from harness.corpus.caches.cache import fill_intact, fill_once
 from harness.corpus.caches.intact import DIGESTS_FILE, find_damaged, mend
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ChangedFileError, DamagedError, MendedError
 from harness.corpus.suites.suite import Suite
 from harness.engine.answers.files_in_use import FilesInUse

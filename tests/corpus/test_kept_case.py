@@ -15,7 +15,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from harness.core.values.value import Map, Sequence, Tensor, Value, tensor, to_wire
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import InputError, ModelError
 from harness.corpus.model.model_file import ModelFile, read_lean
 from harness.corpus.model.port import ValueType
@@ -80,7 +81,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         found.append(path)
         return read_lean(path)
 
-    monkeypatch.setattr("harness.corpus.case.read_lean", spy)
+    monkeypatch.setattr("harness.corpus.load_case.read_lean", spy)
     monkeypatch.setattr("harness.corpus.beside.file_state.SETTLED_NS", -(10**12))
     return found
 
@@ -286,7 +287,7 @@ def test_young_files_are_read_each_time(
     monkeypatch.setattr("harness.corpus.beside.file_state.SETTLED_NS", 2 * 10**9)
     # Times of last change cannot be set, so the clock goes ahead instead.
     ahead = time.time_ns() + 60 * 10**9
-    monkeypatch.setattr("harness.corpus.case.time.time_ns", lambda: ahead)
+    monkeypatch.setattr("harness.corpus.load_case.time.time_ns", lambda: ahead)
     if young:
         os.utime(home / young, ns=(ahead - 10**9, ahead - 10**9))
     cases = [load(home), load(home)]

@@ -10,9 +10,10 @@ import pytest
 
 from harness.core.values.value import tensor
 from harness.corpus.beside.data_sets import DataSet
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.looped_copy import ITERATIONS, looped_copy
 from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.engine.measuring.cell_record import model_content
 from tests.kit import parse

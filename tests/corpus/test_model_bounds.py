@@ -9,8 +9,8 @@ import onnx
 import onnx.helper as oh
 import pytest
 
-from harness.corpus.case import load_case
 from harness.corpus.inputs.domain_walk import domains_of
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_bounds import MOST_NODES, check_bounds
 from harness.corpus.model.model_errors import BoundError, ModelError
 from harness.corpus.model.model_facts import model_facts

@@ -12,7 +12,7 @@ from onnx import numpy_helper
 
 from harness.core.values.value import Map, Sequence, Tensor, Value
 from harness.corpus.caches.cache import ENVIRONMENT
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import Suite
 from harness.corpus.suites.suites import open_suite
 

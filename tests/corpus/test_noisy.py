@@ -12,7 +12,8 @@ from onnx import TensorProto, helper, numpy_helper
 from harness.core.noise.noise import noise_of
 from harness.core.noise.spread import PROBES, Spread, spread_of
 from harness.core.values.value import Array, NamedValues, Tensor, tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.derived.derived_models import MODEL_FILE
 from harness.corpus.derived.noisy import (
     JUMPING,

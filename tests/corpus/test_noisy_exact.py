@@ -14,8 +14,9 @@ from harness.core.comparison.output_metrics import Noise, OutputMetrics
 from harness.core.noise.noise import NoiseRule, with_noise
 from harness.core.noise.spread import Spread, spread_of
 from harness.core.values.value import Array, Tensor, tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.noisy import amplitudes_of, noisy_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from tests.kit import answers_on_cpu
 

@@ -10,9 +10,10 @@ import pytest
 
 from harness.core.values.value import Tensor, tensor
 from harness.corpus.caches.cache import ENVIRONMENT
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.inner_outputs import hidden_tensors, revealed_case
 from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.load_case import load_case
 from harness.corpus.model.origins import (
     ChosenFrom,
     CopiedFrom,

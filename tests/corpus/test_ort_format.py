@@ -11,7 +11,8 @@ import onnx.parser
 import pytest
 
 from harness.core.text.errors import UsageError
-from harness.corpus.case import load_case, model_files_state
+from harness.corpus.case import model_files_state
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.model.model_file import parse_model
 from harness.corpus.model.ort_format.onnx_model import is_ort_format, onnx_model_of

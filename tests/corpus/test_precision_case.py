@@ -10,7 +10,7 @@ import pytest
 from filelock import FileLock
 
 from harness.core.values.value import Tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.converted_models import (
     keep_declined,
     keep_failed,
@@ -20,6 +20,7 @@ from harness.corpus.derived.converted_models import (
     rounded_case,
 )
 from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import open_folder
 

@@ -13,8 +13,8 @@ from harness.annex.made.decoders.folder_configs import folder_config
 from harness.annex.made.decoders.roster import FOLDERS, write_decoder
 from harness.corpus.beside.genai_config import CONFIG_NAME, ConfigError, read_genai_config
 from harness.corpus.beside.session_chain import SessionChain, chain_of
-from harness.corpus.case import load_case
 from harness.corpus.derived.composed_model import chained_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_file
 
 Change = Callable[[dict[str, Any]], None]

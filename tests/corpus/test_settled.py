@@ -11,8 +11,9 @@ import onnx.parser
 import pytest
 
 from harness.core.values.value import Tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.settled import settled_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.model.undefined import Partial, can_be_settled
 from harness.corpus.suites.suite import open_folder

@@ -11,14 +11,14 @@ import pytest
 
 from harness.core.text.errors import UsageError
 from harness.core.values.value import Tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.corpus.suites.suites import open_model, open_suite, suite_lines
 
 LISTING = """
 import sys
 from pathlib import Path
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.corpus.suites.suites import open_suite
 

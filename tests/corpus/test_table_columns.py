@@ -10,9 +10,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.values.value import Tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.inputs.open_sizes import TABLE_ROWS
 from harness.corpus.inputs.tables.table_columns import with_table_columns
+from harness.corpus.load_case import load_case
 from harness.corpus.noise.tensors import ReadableTensors, makes_whole
 from harness.corpus.suites.suite import open_folder
 from harness.operators.value_domains import Domain, TableColumn

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import InputError
 from harness.corpus.suites.suite import open_file, open_folder
 

@@ -11,10 +11,11 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from harness.core.values.value import Sequence, Tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.external_copy import external_copy
 from harness.corpus.derived.scenario_case import Inapplicable
 from harness.corpus.derived.upcast import float64_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_file
 
 Write = Callable[..., Path]

@@ -9,7 +9,7 @@ import pytest
 
 from harness.core.records.run_work import NODE_OPERATIONS
 from harness.core.values.value import NamedValues, Sequence, tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.corpus.suites.suites import open_suite
 from harness.corpus.work.estimate import work_of

@@ -8,7 +8,7 @@ import pytest
 
 from harness.annex.made.zoo.roster import ARCHITECTURES, zoo_models
 from harness.core.text.errors import UsageError
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import Suite
 from harness.corpus.suites.suites import open_suite

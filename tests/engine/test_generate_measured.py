@@ -17,7 +17,7 @@ from harness.core.records.verdict import Verdict
 from harness.core.records.ways import WAYS, Play, plays_of
 from harness.core.values.value import NamedValues, Tensor, tensor
 from harness.core.verdicts.decide import decide, judged_again
-from harness.corpus.case import DataSet
+from harness.corpus.beside.data_sets import DataSet
 from harness.corpus.decoders.decoder import CachePair, Decoder
 from harness.corpus.decoders.generation_case import GenerationSupport
 from harness.corpus.model.port import ValueType

@@ -17,7 +17,7 @@ from harness.core.records.record import Decision
 from harness.core.values.value import NamedValues, tensor
 from harness.core.verdicts.decide import decide, judged_again
 from harness.core.verdicts.missing import SHIPPED_POLICIES, Need, missing
-from harness.corpus.case import DataSet
+from harness.corpus.beside.data_sets import DataSet
 from harness.corpus.model.port import ValueType
 from harness.engine.answers.evidence import CellRule, Evidence
 from harness.engine.measuring.measure import measure

@@ -20,7 +20,8 @@ from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Array, NamedValues, Tensor, tensor
 from harness.core.verdicts.decide import decide
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.protos import tensor_proto
 from harness.corpus.suites.suite import open_folder
 from harness.engine.answers.compare_sets import compare_sets

@@ -11,7 +11,7 @@ import pytest
 from harness.core.agreement.agreement import Agreement
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import STRING, NamedValues, Sequence, Tensor, tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import SettingsError
 from harness.corpus.suites.suite import open_folder
 from harness.engine.measuring.own_agreement import MOST_LATE, Call, OwnFunctions, figure_of

@@ -28,8 +28,8 @@ agraph (float[3, 4] x) => (int64[3] y) { s = Softmax(x) y = ArgMax<axis = 1, kee
 ANYWHERE = (
     # feeding
     "engine.answers.cases.load_case",
-    "corpus.case.model_facts",
-    "corpus.case.hash_data_set",
+    "corpus.load_case.model_facts",
+    "corpus.load_case.hash_data_set",
     "engine.dispatcher.job",
     "engine.workers.worker.Worker.give",
     "engine.questions.open_questions.OpenQuestions.foresee",
@@ -58,7 +58,7 @@ ANYWHERE = (
     "core.verdicts.compare.measure_error",
     "core.verdicts.missing.verdict_of",
     "core.verdicts.judging.judge_rows",
-    "core.verdicts.rules.Ruling",
+    "core.verdicts.run_rules.Ruling",
     "engine.cell_pipeline.decide",
     # recording
     "engine.cell_pipeline.record_of",

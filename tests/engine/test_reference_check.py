@@ -11,7 +11,8 @@ from harness.core.comparison.tolerance import Tolerance, default_tolerance
 from harness.core.records.reference_answer import Adjudication
 from harness.core.values.value import Value, tensor
 from harness.core.verdicts.dispute import GoldenCheck, check_golden
-from harness.corpus.case import Case, DataSet
+from harness.corpus.beside.data_sets import DataSet
+from harness.corpus.case import Case
 from harness.corpus.model.port import ValueType
 from harness.engine.answers.compare_sets import compare_sets
 from harness.engine.answers.evidence import Evidence

@@ -8,7 +8,7 @@ import pytest
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.engine.measuring.reference_check import TRUTHS
 from harness.engine.tasks.task import QuestionKind

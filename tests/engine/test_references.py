@@ -6,7 +6,8 @@ import msgspec
 import pytest
 
 from harness.core.lru_cache import Room
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.engine.answers.references import MORE_OF_SMALL, References, Stores
 from harness.engine.tasks.task import Question, QuestionKind

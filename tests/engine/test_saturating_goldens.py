@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from harness.core.records.verdict import Verdict
 from harness.core.values.value import Array, Tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.golden.golden_cache import GoldenStore
 from harness.golden.provenance import provenance

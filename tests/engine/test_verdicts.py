@@ -14,7 +14,8 @@ from harness.core.records.record import Decision, ModelContent
 from harness.core.records.verdict import Cause, Family, Phase, Verdict
 from harness.core.values.value import NamedValues, Sequence, tensor
 from harness.core.verdicts.decide import decide
-from harness.corpus.case import Case, DataSet
+from harness.corpus.beside.data_sets import DataSet
+from harness.corpus.case import Case
 from harness.corpus.model.origins import Origins
 from harness.corpus.model.port import Port, ValueType
 from harness.engine.answers.evidence import CellRule, Evidence, rule_of

@@ -12,8 +12,8 @@ import pytest
 from harness.core.text.errors import UsageError
 from harness.core.values.value import Sequence, Value, tensor
 from harness.corpus.caches.cache import ENVIRONMENT
-from harness.corpus.case import load_case
 from harness.corpus.derived.external_copy import external_copy
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.golden.golden_answer import Golden
 from harness.golden.recording import Recorder, altered_files, read_recording

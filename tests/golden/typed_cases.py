@@ -1,7 +1,8 @@
 """Cases of outputs of some types."""
 
 from harness.core.values.value import Value
-from harness.corpus.case import Case, DataSet
+from harness.corpus.beside.data_sets import DataSet
+from harness.corpus.case import Case
 from harness.corpus.model.port import Port, ValueType
 from tests.kit import bare_case, model_facts
 

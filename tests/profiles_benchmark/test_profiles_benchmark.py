@@ -26,7 +26,7 @@ from harness.annex.conformance.profiles.profile_archive import read_profile_arch
 from harness.annex.conformance.profiles.profile_suite import open_profile
 from harness.core.records.scenario import SCENARIOS as HOW
 from harness.core.values.value import Tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.protos import encode
 from harness.corpus.suites.suite import open_file
 from harness.corpus.suites.suites import open_suite

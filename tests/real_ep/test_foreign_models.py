@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from harness.core.values.value import STRING, Array, Tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import Suite, open_folder
 from harness.golden.golden_cache import GoldenStore

@@ -15,8 +15,9 @@ from harness.annex.made.decoders.folders import speech
 from harness.annex.made.decoders.roster import write_decoder
 from harness.core.records.ways import TextSettings
 from harness.core.values.value import Array, Tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.scenario_case import scenario_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.plan.target import Runtime
 from harness.runtimes.environments import build

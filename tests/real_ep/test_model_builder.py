@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from harness.core.values.value import Tensor
-from harness.corpus.case import load_case
 from harness.corpus.decoders.decoder import Decoder, decoder_of
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 
 ort = pytest.importorskip("onnxruntime")

@@ -13,7 +13,7 @@ import pytest
 
 import harness.record
 from harness.core.values.value import Tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.record.data_set import UnsavedError, array, write_data_set
 from harness.record.saved_summary import events_summary

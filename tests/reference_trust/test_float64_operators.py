@@ -23,7 +23,7 @@ from harness.agent.float64.reference_operators import FLOAT32_INSIDE
 from harness.agent.float64.table import OWN
 from harness.agent.target_errors import UnsupportedError
 from harness.core.values.value import Tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.nodes import operator_name
 from harness.corpus.suites.suites import open_suite
 from harness.golden.provenance import SESSION

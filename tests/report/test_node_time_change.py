@@ -8,7 +8,7 @@ import numpy as np
 from harness.core.timing.node_times import NodeTime, NodeTimes
 from harness.report.changes.diff import compare_merged
 from harness.report.changes.node_time_change import node_time_changes
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 from tests.kit import latency, merged, record
 
 SIZES = {"Conv 3x3": (0.9, 0.5), "Conv 1x1": (0.4, 0.3), "Relu": (0.1, 0.08), "MatMul": (1.2,)}

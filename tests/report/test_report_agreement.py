@@ -15,7 +15,8 @@ from harness.report.changes.run_diff import CellChangeKind, Diff
 from harness.report.formats.rows import cell_rows
 from harness.report.pages.model_grid import model_pages
 from harness.report.pages.task_answers import SHOWN, column_agreements
-from harness.report.runs.merge import MergedRun, merge
+from harness.report.runs.merge import merge
+from harness.report.runs.merged_run import MergedRun
 from harness.report.view import Report, build_report
 from harness.report.words.facts_in_words import evidence
 from tests.kit import merged, record, run_of, site

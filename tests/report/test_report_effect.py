@@ -7,7 +7,7 @@ from harness.core.records.verdict import Verdict
 from harness.report.pages.details import detail_pages
 from harness.report.pages.effect import report_effects
 from harness.report.pages.overview import overview_view
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 from harness.report.view import Report, build_report
 from tests.kit import merged, placement_of, record, site
 

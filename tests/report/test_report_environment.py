@@ -1,5 +1,5 @@
 from harness.report.runs.environment import environment_table
-from harness.report.runs.merge import RunEnvironment
+from harness.report.runs.merged_run import RunEnvironment
 
 
 def test_environments_are_flattened_side_by_side() -> None:

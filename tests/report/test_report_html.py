@@ -14,7 +14,8 @@ from harness.core.records.facts import OptionEffect
 from harness.core.records.record import ModelContent, ProcessState, Record
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.timing.latency import Latency
-from harness.report.runs.merge import MergedRun, merge
+from harness.report.runs.merge import merge
+from harness.report.runs.merged_run import MergedRun
 from harness.report.view import build_report
 from harness.report.words.tone import TONES, WEAK
 from tests.kit import merged, record, run_of, site

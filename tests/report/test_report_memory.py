@@ -7,7 +7,8 @@ from harness.core.records.record import ProcessState, Record
 from harness.core.records.verdict import Verdict
 from harness.report.pages.memory import target_memory
 from harness.report.pages.overview import overview_view
-from harness.report.runs.merge import MergedRun, merge
+from harness.report.runs.merge import merge
+from harness.report.runs.merged_run import MergedRun
 from harness.report.view import Report, build_report
 from tests.kit import merged, record, run_of, site
 

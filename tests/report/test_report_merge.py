@@ -2,7 +2,8 @@ import msgspec
 
 from harness.core.records.run_info import ShardInfo
 from harness.core.records.verdict import Family, Verdict
-from harness.report.runs.merge import Conflict, merge
+from harness.report.runs.merge import merge
+from harness.report.runs.merged_run import Conflict
 from harness.report.runs.read import RunData
 from tests.kit import record, run_of
 

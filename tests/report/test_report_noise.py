@@ -20,7 +20,7 @@ from harness.report.cells.noise_errors import SHOWN_FAR_OF_A_COLUMN, SHOWN_REASO
 from harness.report.cells.worst import most_headroom, worst_noise
 from harness.report.formats.rows import cell_rows, target_rows
 from harness.report.pages.precision_page import precision_view
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 from harness.report.view import Report, build_report
 from harness.report.words.facts_in_words import evidence, noise_words
 from tests.kit import merged, record, site

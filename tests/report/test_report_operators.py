@@ -7,7 +7,7 @@ from harness.core.records.verdict import Verdict
 from harness.report.pages import operator_pages
 from harness.report.pages.failures import failures_view
 from harness.report.pages.operator_pages import OperatorCoverage, documented_operators, operator_table
-from harness.report.runs.merge import MergedRun, RunEnvironment
+from harness.report.runs.merged_run import MergedRun, RunEnvironment
 from harness.report.view import Documented, Report, build_report
 from tests.kit import merged, record
 

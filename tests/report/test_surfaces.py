@@ -6,16 +6,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from harness.core.records.policy_study import (
+from harness.core.records.record import Record
+from harness.core.records.scenario import NOT_IN_RUNTIME, SCENARIOS
+from harness.core.records.selection_study import (
     POLICIES_FILE,
     ChosenProvider,
     OfferedDevice,
-    PolicyAnswer,
-    PolicyFile,
-    PolicyStudy,
+    SelectionAnswer,
+    SelectionFile,
+    SelectionStudy,
 )
-from harness.core.records.record import Record
-from harness.core.records.scenario import NOT_IN_RUNTIME, SCENARIOS
 from harness.core.records.verdict import Verdict
 from harness.report.pages.surfaces import SurfaceAnswer, surface_rows
 from harness.report.runs.compiled_grid import compiled_grid
@@ -128,15 +128,15 @@ def _page_of(tmp_path: Path, *contents: bytes) -> str:
     return site(tmp_path, report).get("api.html", "")
 
 
-def _policies(machine: str, *answers: PolicyAnswer, **fields: Any) -> bytes:
-    study = PolicyStudy(machine=machine, answers=answers, **fields)
-    return msgspec.json.encode(PolicyFile(studies=(study,)))
+def _policies(machine: str, *answers: SelectionAnswer, **fields: Any) -> bytes:
+    study = SelectionStudy(machine=machine, answers=answers, **fields)
+    return msgspec.json.encode(SelectionFile(studies=(study,)))
 
 
 def test_the_page_shows_what_each_policy_chooses_on_each_machine(tmp_path: Path) -> None:
     npu = OfferedDevice(provider="MyEP", type="NPU", device="NPU 1 of <b>X</b>")
-    chosen = PolicyAnswer(policy="PREFER_NPU", chosen=(ChosenProvider(provider="MyEP", devices=(npu,)),))
-    died = PolicyAnswer(policy="PREFER_NPU", failed="SIGSEGV at create")
+    chosen = SelectionAnswer(policy="PREFER_NPU", chosen=(ChosenProvider(provider="MyEP", devices=(npu,)),))
+    died = SelectionAnswer(policy="PREFER_NPU", failed="SIGSEGV at create")
     page = _page_of(
         tmp_path,
         _policies("Processor A", chosen, libraries={"MyEP": ""}),

@@ -18,7 +18,7 @@ from harness.report.changes.run_diff import CellChange, CellChangeKind, Diff
 from harness.report.history.history_file import History
 from harness.report.history.trend import cell_points, trends
 from harness.report.history.trend_points import Trends
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 from tests.kit import latency, record, write_run
 
 NIGHTS = range(1, 31)

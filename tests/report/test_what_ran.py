@@ -14,7 +14,7 @@ from harness.core.records.verdict import Family, Verdict
 from harness.plan.matrix import Matrix
 from harness.report.changes.likeness import fact_differences
 from harness.report.report_files import write_report
-from harness.report.runs.merge import RunEnvironment
+from harness.report.runs.merged_run import RunEnvironment
 from harness.report.runs.target_identity import identity_of
 from tests.kit import matrix_of, record, with_facts, write_run
 

@@ -30,8 +30,8 @@ from harness.core.text.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED,
 from harness.core.text.visible_text import WIDTH, visible
 from harness.core.timing.pace import is_reliable
 from harness.corpus.beside.genai_config import CONFIG_NAME
-from harness.corpus.case import load_case
 from harness.corpus.decoders.decoder import Decoder, decoder_of
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import Suite, open_folder
 from harness.corpus.suites.suites import open_model
 from harness.plan.matrix import Matrix

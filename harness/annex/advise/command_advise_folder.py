@@ -16,13 +16,14 @@ from harness.core.agreement.agreement import agreements_words, answers_ratio, le
 from harness.core.findings.cause import plain_cause
 from harness.core.findings.shipping import ShippedModel, Shipping, ShippingAnswer
 from harness.core.records.verdict import Family
+from harness.core.text.counted import plural
 from harness.core.text.errors import EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, one_line
 from harness.core.text.visible_text import WIDTH, visible
 from harness.core.timing.pace import NEAR_FASTEST
 from harness.corpus.suites.suite import open_folder
 from harness.plan.matrix import Matrix
 from harness.plan.surroundings import surroundings_of
-from harness.report.words.figures import plural, ratio
+from harness.report.words.figures import ratio
 
 LEAST_BUDGET_S = 120.0
 BUDGET_OF_MODEL_S = 12.0

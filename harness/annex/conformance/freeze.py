@@ -22,10 +22,11 @@ from harness.core.noise.spread import Spread, spread_of
 from harness.core.records.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.text.errors import one_line
 from harness.core.values.value import Floats, NamedValues, leaves_of
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.inner_outputs import read_by_partials
 from harness.corpus.derived.noisy import amplitudes_of, noisy_case
 from harness.corpus.derived.scenario_case import Inapplicable, scenario_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.model.model_file import load_model
 from harness.corpus.suites.suite import Suite, open_folder

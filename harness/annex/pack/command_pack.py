@@ -18,6 +18,7 @@ from harness.annex.pack.proof import Proof, prove
 from harness.cli.output import notify, print_result, wrapped
 from harness.cli.targets import ProviderRequest, Tested, wanted_matrix
 from harness.core.records.facts import CPU_PROVIDER
+from harness.core.text.counted import plural
 from harness.core.text.errors import (
     EXIT_INCOMPLETE,
     EXIT_OK,
@@ -34,7 +35,6 @@ from harness.corpus.suites.suite import Suite, open_folder
 from harness.corpus.suites.suites import open_model
 from harness.plan.matrix import Matrix
 from harness.plan.target import Target
-from harness.report.words.figures import plural
 
 
 class NotPackedError(HarnessError):

@@ -8,10 +8,11 @@ from harness.cli.output import wrapped
 from harness.core.findings.shipping import rounds_of
 from harness.core.records.record import Record
 from harness.core.records.verdict import lacks_target
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import WIDTH, visible
 from harness.core.timing.pace import best_ms
-from harness.report.words.figures import plural, ratio
+from harness.report.words.figures import ratio
 
 _NAME = 30
 _LEAST_NAME = 12

@@ -29,7 +29,7 @@ from harness.core.records.verdict import Verdict
 from harness.corpus.caches.cache import ENVIRONMENT, cache_root
 from harness.plan.device_identity import DeviceIdentity, device_identity_of
 from harness.plan.surroundings import surroundings_of
-from harness.report.runs.merge import target_settings
+from harness.report.runs.merged_run import target_settings
 
 _DATED = frozenset({"future", "signature-unchecked", "waiver-expired"})
 """Findings that another day, or another machine, may not give."""

@@ -13,11 +13,11 @@ from harness.annex.speed.compare_builds import BuildComparison
 from harness.annex.speed.in_turns import SIDES, SideName
 from harness.cli.output import notify, print_result, wrapped
 from harness.core.files.writing import write_aside
+from harness.core.text.counted import plural
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, EXIT_UNEXPECTED, UsageError
 from harness.core.text.visible_text import visible
 from harness.core.timing.speed_change import SpeedChange, SpeedComparison, SpeedVerdict
 from harness.engine.prepare import RunnablePlan
-from harness.report.words.figures import plural
 
 _SEEDS = 1 << 31
 

@@ -8,6 +8,7 @@ from harness.annex.store.command_query import note_unreadable
 from harness.annex.store.store import open_store
 from harness.cli.output import notify, print_lines, print_result
 from harness.core.records.verdict import Verdict
+from harness.core.text.counted import plural
 from harness.core.text.errors import EXIT_OK, EXIT_UNEXPECTED
 from harness.report.changes.run_comparison import read_side
 from harness.report.changes.run_diff import CellChangeKind
@@ -15,7 +16,7 @@ from harness.report.history.history_file import History
 from harness.report.history.nights import with_nights
 from harness.report.history.trend import TrendDatabase, cell_points, trends
 from harness.report.history.trend_points import CellPoint, Failing, Flake, LatencyStep, Series, Trends, Turned
-from harness.report.words.figures import brief, plural
+from harness.report.words.figures import brief
 from harness.report.words.inert import plain_line
 
 _SHOWN = 20

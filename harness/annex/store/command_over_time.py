@@ -6,11 +6,11 @@ from pathlib import Path
 from harness.annex.store.command_query import note_unreadable
 from harness.annex.store.store import Store, open_store
 from harness.cli.output import notify
+from harness.core.text.counted import plural
 from harness.core.text.errors import UsageError
 from harness.report.history.nights import with_nights
 from harness.report.history.trend import trends
 from harness.report.pages.history_page import write_history_page
-from harness.report.words.figures import plural
 from harness.run.annexes import ReportOverTime
 
 

@@ -14,9 +14,9 @@ from harness.annex.store.store import Store, open_store
 from harness.annex.store.user_query import QueryResult, ask, partial_file, write_parquet
 from harness.cli.output import notify, print_lines
 from harness.core.files.writing import aside, writing
+from harness.core.text.counted import plural
 from harness.core.text.errors import EXIT_OK, UsageError
 from harness.core.text.visible_text import WIDTH
-from harness.report.words.figures import plural
 from harness.report.words.inert import inert_csv, inert_json, plain_line
 
 SHOWN_ROWS = 1000

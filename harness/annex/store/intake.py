@@ -11,7 +11,7 @@ from harness.core.text.errors import UsageError, one_line
 from harness.report.cells.column import column_of
 from harness.report.changes.run_comparison import read_side
 from harness.report.history.history_rows import TREND_COLUMNS, run_row, trend_rows
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 
 Columns = Mapping[str, Sequence[object]]
 """Name of a column -> its values."""

@@ -24,9 +24,9 @@ from harness.annex.store.scan import FoundRun, scan
 from harness.annex.store.schema import STORE_SCHEMA, table_statements
 from harness.annex.store.tables import remove_runs, write_runs
 from harness.core.collector import without_collector
+from harness.core.text.counted import plural
 from harness.core.text.errors import UsageError
 from harness.corpus.caches.cache import cache_root
-from harness.report.words.figures import plural
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

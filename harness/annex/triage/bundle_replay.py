@@ -21,7 +21,8 @@ from harness.core.records.record import Record
 from harness.core.records.scenario import SCENARIOS
 from harness.core.records.verdict import Family, Verdict
 from harness.core.text.errors import valid_names
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import ModelError
 from harness.corpus.suites.suite import Suite
 from harness.engine.engine import Engine

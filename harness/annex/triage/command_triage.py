@@ -17,6 +17,7 @@ from harness.cli.output import notify, wrapped
 from harness.core.files.writing import write_aside, writing
 from harness.core.records.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault
 from harness.core.records.record import Record
+from harness.core.text.counted import plural
 from harness.core.text.errors import EXIT_INCOMPLETE, EXIT_INTERRUPTED, EXIT_OK, UsageError, one_line
 from harness.core.text.visible_text import visible
 from harness.engine.prepare import open_suites, prepare
@@ -25,7 +26,6 @@ from harness.judge.judge_run import matrix_of
 from harness.plan.matrix import Matrix
 from harness.plan.target import Runtime, Target
 from harness.report.runs.read import RunData, read_run
-from harness.report.words.figures import plural
 from harness.run.annexes import TriageFolder
 from harness.run.own_runs import own_info
 from harness.run.run_folder import PLAN

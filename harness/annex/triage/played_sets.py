@@ -11,8 +11,9 @@ from harness.annex.triage.subject import Subject
 from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.records.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.corpus.beside.data_sets import DataSet
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.scenario_case import scenario_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import Suite
 
 _MODEL = "model.onnx"

@@ -11,7 +11,7 @@ from harness.core.records.record import Record
 from harness.core.records.verdict import WRONG_NUMBERS, Verdict
 from harness.core.verdicts.decide import decide
 from harness.core.verdicts.judging import WRONG_VALUES
-from harness.core.verdicts.rules import FOR_OTHER_INPUTS
+from harness.core.verdicts.run_rules import FOR_OTHER_INPUTS
 from harness.corpus.model.nodes import all_nodes
 
 AT_FIRST_RUN, AT_SECOND_RUN, AT_OTHER_INPUTS = "first run", "second run", "other inputs"

@@ -17,7 +17,8 @@ from harness.core.records.verdict import Family, Verdict
 from harness.core.text.errors import one_line
 from harness.core.verdicts.adjudicate import failed_only
 from harness.core.verdicts.judging import WRONG_VALUES, Judging, judging_of
-from harness.core.verdicts.rules import RULES, Ruling
+from harness.core.verdicts.rules import RULES
+from harness.core.verdicts.ruling import Ruling
 
 _REASON_CHARS = 300
 """Largest length of a reason with its notes."""

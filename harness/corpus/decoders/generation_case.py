@@ -12,10 +12,11 @@ import numpy as np
 from harness.core.records.ways import MOST_PADS, WAYS, Play, TextSettings, plays_of
 from harness.core.values.value import DTYPES, Array, Tensor, Value
 from harness.corpus.beside.data_sets import DataSet
-from harness.corpus.case import SEED, Case
+from harness.corpus.case import Case
 from harness.corpus.decoders.decoder import Decoder, decoder_of
 from harness.corpus.decoders.feature_tokens import feature_tokens
 from harness.corpus.decoders.fixed_cache import CachePosition
+from harness.corpus.load_case import SEED
 from harness.corpus.model.port import ValueType
 
 _LARGEST = 1 << 31

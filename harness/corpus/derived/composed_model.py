@@ -14,8 +14,9 @@ from harness.corpus.beside.file_state import files_state
 from harness.corpus.beside.genai_config import CONFIG_NAME, GenaiConfig, read_genai_config
 from harness.corpus.beside.session_chain import SessionChain, Stage, StageCall, chain_of
 from harness.corpus.caches.cache import cache_root, fill_intact
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
 from harness.corpus.derived.derived_models import COMPOSED_FOLDER, MODEL_FILE, digest_of
+from harness.corpus.load_case import load_case
 from harness.corpus.model.external import external_files
 from harness.corpus.model.model_errors import blame
 from harness.corpus.model.model_file import load_lean, load_model

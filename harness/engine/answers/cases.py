@@ -9,7 +9,7 @@ from harness.core.lru_cache import LruCache, Room
 from harness.core.records.precision import AS_IS
 from harness.core.records.scenario import GENERATE, PLAIN, SCENARIOS
 from harness.core.text.errors import UsageError, one_line
-from harness.corpus.case import Case, at_draw, load_case
+from harness.corpus.case import Case, at_draw
 from harness.corpus.decoders.generation_case import GenerationSupport, generation_of
 from harness.corpus.derived.composed_model import is_chained
 from harness.corpus.derived.converted_models import precision_case, rounded_case
@@ -20,6 +20,7 @@ from harness.corpus.derived.shapes import GIVEN
 from harness.corpus.derived.upcast import composed_case, float64_case
 from harness.corpus.derived.zeroing import zeroed_case
 from harness.corpus.inputs.fitting.starts import DRAWS
+from harness.corpus.load_case import load_case
 from harness.corpus.model.model_errors import (
     ChangedFileError,
     DamagedError,

@@ -19,7 +19,7 @@ class ColumnSummary(msgspec.Struct, frozen=True, kw_only=True):
         tried: Cells that are neither skipped, excluded nor missing; shares are fractions of these.
         by_ep: Right answers wholly by the EP.
         partly: Right answers in part by the EP.
-        weak: Right answers by the EP, wholly or in part, that the golden cannot tell from most wrong ones;
+        weak: Right answers by the EP, wholly or in part, that the golden cannot tell from wrong ones;
             they count neither as ``by_ep`` nor as ``partly``.
         untested: Right answers in which the EP had no part.
         exercised: Right answers in which the EP had a part, among all right answers, including weak ones.

@@ -22,7 +22,7 @@ from harness.report.changes.node_time_change import node_time_changes
 from harness.report.changes.run_diff import CellChange, CellChangeKind, Diff, Flow
 from harness.report.changes.same_measure import PARTS, MeasureChange, MeasurePart, measure_change
 from harness.report.changes.shape_time_change import shape_time_changes
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 from harness.report.words.figures import brief
 
 _DIFF_SCHEMA = 1

@@ -4,11 +4,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from harness.core.findings.lacking import Lacking
+from harness.core.text.counted import plural
 from harness.core.text.visible_text import WIDTH
 from harness.report.changes.gate import Breach, Judgement
 from harness.report.changes.latencies import latency_words
 from harness.report.changes.run_diff import CellChange, CellChangeKind, Diff, Flow
-from harness.report.words.figures import plural
 from harness.report.words.inert import annotation, code, heading, markdown_table, plain_line
 
 _SHOWN_CHANGES = 20

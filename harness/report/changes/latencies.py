@@ -7,11 +7,11 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 import msgspec
 
 from harness.core.records.record import Record
+from harness.core.text.counted import plural
 from harness.core.timing.latency import Latency
 from harness.report.changes.latency_change import USUAL_SPREAD, LatencyChange, Pair, latency_changes
 from harness.report.changes.likeness import Likeness
-from harness.report.runs.merge import MergedRun
-from harness.report.words.figures import plural
+from harness.report.runs.merged_run import MergedRun
 
 Records = Mapping[str, Record]
 

@@ -9,7 +9,7 @@ from harness.core.findings.other_build import PLUGIN, RUNTIME, built, library_na
 from harness.core.text.errors import one_line
 from harness.report.changes.latency_change import unlike
 from harness.report.runs.environment import EnvironmentRow, environment_table
-from harness.report.runs.merge import MergedRun, RunEnvironment, target_settings
+from harness.report.runs.merged_run import MergedRun, RunEnvironment, target_settings
 from harness.report.words.figures import first_of
 
 _SHOWN_DIFFERENCES = 8

@@ -9,7 +9,8 @@ from harness.core.text.errors import UsageError
 from harness.report.changes.diff import compare_merged
 from harness.report.changes.run_diff import Diff
 from harness.report.changes.speed_file import read_speed
-from harness.report.runs.merge import MergedRun, merge
+from harness.report.runs.merge import merge
+from harness.report.runs.merged_run import MergedRun
 from harness.report.runs.read import RunData, read_run, run_folders
 
 

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from harness.core.records.shape_times import ShapeTime
+from harness.core.text.counted import plural
 from harness.core.timing.student import discoveries
 from harness.report.changes.latency_change import FALSE_SHARE, FLOOR, FLOOR_MS, LARGEST_P
 from harness.report.changes.node_time_change import change_p
-from harness.report.words.figures import brief, plural
+from harness.report.words.figures import brief
 
 _DISTURBED = 0.1
 _QUARTILES = 1.349

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from harness.core.records.trace import BAND, TracedNode, TracedPartition, TracedTarget, TraceError
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import visible
 from harness.report.drawings.chart import Tick
-from harness.report.words.figures import brief, plural
+from harness.report.words.figures import brief
 
 # Drawn as wide as it is on a narrow screen, so that its texts are legible there.
 DEPTH_WIDTH, _HEIGHT = 400, 270

@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import msgspec
 
 from harness.core.records.trace import BAND, TracedNode, TraceError
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import visible
 from harness.report.drawings.graph_layout import Point, arrange
-from harness.report.words.figures import brief, plural
+from harness.report.words.figures import brief
 
 MOST_BOXES = 160
 """A graph with more boxes is not drawn: nobody reads it."""

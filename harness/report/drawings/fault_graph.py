@@ -9,10 +9,11 @@ from typing import ClassVar, Literal
 import msgspec
 
 from harness.core.records.fault import GraphNode, GraphTensor, ReducedModel
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import visible
 from harness.report.drawings.graph_layout import BETWEEN_BOXES, Point, arrange
-from harness.report.words.figures import first_of, plural
+from harness.report.words.figures import first_of
 
 MAX_NODES = 60
 """Larger models are described in words: nobody reads such a drawing."""

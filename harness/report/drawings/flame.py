@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import visible
 from harness.core.timing.node_times import (
@@ -16,7 +17,7 @@ from harness.core.timing.node_times import (
     operator_words,
     time_leaves,
 )
-from harness.report.words.figures import brief, percentage, plural
+from harness.report.words.figures import brief, percentage
 
 ROW_PX = 22
 _NAME_CHARS = 120

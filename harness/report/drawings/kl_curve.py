@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import msgspec
 
-from harness.report.words.figures import brief, plural
+from harness.core.text.counted import plural
+from harness.report.words.figures import brief
 
 _WIDTH, _HEIGHT = 240.0, 56.0
 """Units of the drawing; a page stretches it to the available width."""

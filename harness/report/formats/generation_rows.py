@@ -9,7 +9,7 @@ from harness.core.records.verdict import Verdict
 from harness.report.cells.failing_ways import fails, largest_kl
 from harness.report.formats.cell_columns import RecordRow
 from harness.report.formats.rows import with_columns
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 
 
 class WayRow(RecordRow, frozen=True, kw_only=True):

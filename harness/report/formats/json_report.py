@@ -11,7 +11,7 @@ from harness.core.records.verdict import Verdict
 from harness.report.formats.cell_columns import CellRow
 from harness.report.formats.generation_rows import SpeedRow, WayRow, speed_rows, way_rows
 from harness.report.formats.rows import TargetRow
-from harness.report.runs.merge import Conflict, RunEnvironment
+from harness.report.runs.merged_run import Conflict, RunEnvironment
 from harness.report.view import Report
 from harness.report.words.inert import inert_json
 

@@ -6,12 +6,13 @@ from collections.abc import Iterator, Sequence
 from harness.core.comparison.noise_limits import DEFAULT_LIMITS
 from harness.core.records.generation_figures import GenerationFigures
 from harness.core.records.verdict import Family
+from harness.core.text.counted import plural
 from harness.report.cells.cell_groups import Groups
 from harness.report.cells.failing_ways import decisive, first_wrong, largest_kl
 from harness.report.formats.rows import TargetRow
 from harness.report.runs.target_identity import NOTHING_KNOWN
 from harness.report.view import Report
-from harness.report.words.figures import alike, brief, multiple, percentage, plural, ratio
+from harness.report.words.figures import alike, brief, multiple, percentage, ratio
 from harness.report.words.inert import code, heading, linked, markdown_table
 from harness.report.words.tone import spoken
 
@@ -104,7 +105,7 @@ def _targets(report: Report, targets: tuple[TargetRow, ...]) -> Iterator[str]:
     yield ""
     yield (
         "*By the EP*: right answers wholly by the execution provider, of the cells tried. "
-        "*Weak golden*: right answers by the provider that the golden cannot tell from most wrong ones. "
+        "*Weak golden*: right answers by the provider that the golden cannot tell from wrong ones. "
         "*Untested*: right answers by the CPU in its place. "
         "*Approximate*: cells that pass by a precision or an error that the provider documents. "
         "*Unconfirmed*: cells that fail by values without a confirmation in float64. "

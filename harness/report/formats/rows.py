@@ -13,7 +13,7 @@ from harness.core.records.verdict import Family, Verdict
 from harness.report.cells.column import column_of
 from harness.report.cells.report_cell import UNKNOWN_MATRIX, command_of
 from harness.report.formats.cell_columns import VALUES, CellRow
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 from harness.report.runs.target_identity import NOTHING_KNOWN
 from harness.report.view import Report
 
@@ -40,7 +40,7 @@ class TargetRow(msgspec.Struct, frozen=True, kw_only=True):
         cells: Planned cells.
         tried: passed + passed_in_part + weak + untested + unsupported + failed.
         passed_in_part: Right answers in which the EP had a part; some compute nodes fell back to the CPU.
-        weak: Right answers by the EP, wholly or in part, that the golden cannot tell from most wrong ones;
+        weak: Right answers by the EP, wholly or in part, that the golden cannot tell from wrong ones;
             they count neither as ``passed`` nor as ``passed_in_part``.
         untested: Right answers in which the EP had no part.
         unexpected: Cells whose verdict is not what the matrix expects.

@@ -21,7 +21,7 @@ from harness.report.changes.latency_change import median_error
 from harness.report.changes.run_comparison import read_side
 from harness.report.changes.same_measure import policy_json
 from harness.report.history.history_rows import run_row, trend_rows
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 from harness.report.runs.read import run_folders
 
 HISTORY_SCHEMA = 1

@@ -11,7 +11,7 @@ from harness.report.cells.column import column_of, columns_in_order
 from harness.report.cells.column_counts import summarise
 from harness.report.cells.column_precision import measure_column
 from harness.report.cells.worst import most_headroom
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 from harness.report.words.figures import spread
 
 _HIGH = 0.95

@@ -13,11 +13,12 @@ from harness.core.records.trace import (
     TracedTarget,
     TraceError,
 )
+from harness.core.text.counted import plural
 from harness.report.drawings.depth_chart import DepthChart, depth_chart
 from harness.report.drawings.depth_graph import DepthGraph, depth_graph
 from harness.report.pages.page import Pages, write_pages
 from harness.report.view import Report
-from harness.report.words.figures import brief, plural
+from harness.report.words.figures import brief
 
 _PAGE = "trace.html"
 _ROWS = 40

@@ -10,6 +10,7 @@ from harness.core.records.manner import manners_words
 from harness.core.records.record import OtherDraw, Record
 from harness.core.records.run_work import NOT_CHECKED, unchecked_words
 from harness.core.records.verdict import Family
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.verdicts.own_error import own_error, without_verdict
 from harness.core.verdicts.placement_verdict import share_words
@@ -25,7 +26,7 @@ from harness.report.cells.report_cell import (
 from harness.report.cells.worst import is_within
 from harness.report.view import Report
 from harness.report.words.facts_in_words import evidence, noise_words, scenario_facts
-from harness.report.words.figures import brief, first_of, multiple, plural
+from harness.report.words.figures import brief, first_of, multiple
 from harness.report.words.tone import spoken, tone_of
 
 MAX_CAPTURED_CHARS = 50_000

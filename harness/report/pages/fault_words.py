@@ -6,9 +6,10 @@ import msgspec
 
 from harness.core.records.fault import Condition, Fault, Frame, Location, ReducedModel, Repetition
 from harness.core.records.verdict import Verdict
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.report.runs.fault_merge import ReportFault
-from harness.report.words.figures import Share, first_of, multiple, plural
+from harness.report.words.figures import Share, first_of, multiple
 from harness.report.words.tone import spoken
 
 _NAME_CHARS = 60

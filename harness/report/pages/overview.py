@@ -8,6 +8,7 @@ import msgspec
 
 from harness.catalog.option_points import OptionPoints
 from harness.core.findings.leak import LEAK_KIB, LEAK_MIB, LEAST_SESSIONS, YOUNG_LEAK_KIB
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.report.changes.run_diff import CellChange, CellChangeKind
 from harness.report.pages.changes import change_places
@@ -20,7 +21,7 @@ from harness.report.pages.suggested_commands import SuggestedCommand, suggested_
 from harness.report.pages.target_sentence import TargetSentences, target_sentences
 from harness.report.runs.environment import EnvironmentTable, environment_table
 from harness.report.view import Report
-from harness.report.words.figures import first_of, plural
+from harness.report.words.figures import first_of
 
 _SHOWN_OPTIONS = 5
 _SHOWN_CHANGES = 5

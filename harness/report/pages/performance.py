@@ -8,6 +8,7 @@ import msgspec
 from harness.core.findings.compute_share import is_the_cpus
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.timing.latency import FEWEST_RUNS, Latency
 from harness.core.timing.pace import unbeaten
@@ -17,7 +18,7 @@ from harness.report.cells.paging import split
 from harness.report.cells.report_cell import ReportCell, page_file
 from harness.report.pages.text_speed import TextSpeed, TextSpeedModel, text_speed
 from harness.report.view import Report
-from harness.report.words.figures import brief, plural, spread
+from harness.report.words.figures import brief, spread
 
 MOST_CELLS = 2000
 """Largest number of cells in all files of the page; ``records.jsonl`` has them all."""

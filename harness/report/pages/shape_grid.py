@@ -6,11 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from harness.core.records.shape_times import ShapeTime, sizes_in, times_by_shape
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import visible
 from harness.report.cells.report_cell import ReportCell
 from harness.report.view import Report
-from harness.report.words.figures import brief, plural, ratio
+from harness.report.words.figures import brief, ratio
 
 _LIMITS = (1.1, 1.5, 2.0, 4.0)
 """Multiples of the best up to which a square has the colour with that index."""

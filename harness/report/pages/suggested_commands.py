@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import msgspec
 
+from harness.core.text.counted import plural
 from harness.report.changes.run_diff import CellChangeKind
 from harness.report.view import Report
-from harness.report.words.figures import plural
 
 _SHOWN_STEPS = 5
 

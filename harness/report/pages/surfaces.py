@@ -14,9 +14,9 @@ from harness.core.findings.cause import plain_cause
 from harness.core.records.record import Record
 from harness.core.records.scenario import NOT_IN_AGENT, NOT_IN_RUNTIME, PLAIN, SCENARIOS
 from harness.core.records.verdict import Family, Verdict
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.report.cells.column import Column, column_of, columns_in_order
-from harness.report.words.figures import plural
 
 _SCENARIO = "scenario"
 _REASON_CHARS = 160

@@ -7,7 +7,7 @@ import msgspec
 
 from harness.core.records.scenario import PLAIN, SCENARIOS
 from harness.report.cells.column import Column
-from harness.report.pages.policy_grid import PolicyGrid, policy_grid
+from harness.report.pages.selection_grid import SelectionGrid, selection_grid
 from harness.report.pages.surfaces import SurfaceAnswer, SurfaceRow, surface_rows
 from harness.report.runs.compiled_grid import CompiledGrid, compiled_grid
 from harness.report.view import Report
@@ -50,7 +50,7 @@ class SurfacesPage(msgspec.Struct, frozen=True, kw_only=True):
     columns: tuple[Column, ...]
     lines: tuple[SurfaceLine, ...]
     told: tuple[SurfaceRow, ...]
-    policies: PolicyGrid | None
+    policies: SelectionGrid | None
     compiled: CompiledGrid | None
 
     tones: ClassVar = _TONES
@@ -60,7 +60,7 @@ class SurfacesPage(msgspec.Struct, frozen=True, kw_only=True):
 def surfaces_view(report: Report) -> Iterator[SurfacesPage]:
     """Yield the view, if the report has a cell in a scenario other than a plain run, or tried policies."""
     rows = surface_rows(record for _, record in report.run.records)
-    policies = policy_grid(report)
+    policies = selection_grid(report)
     if policies is None and not any(row.scenario != PLAIN for row in rows):
         return
     columns = tuple(dict.fromkeys(row.column for row in rows))

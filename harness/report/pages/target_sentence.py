@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from harness.core.records.verdict import Family, Verdict
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import visible
 from harness.report.cells.column import Column
@@ -15,7 +16,7 @@ from harness.report.cells.report_cell import ReportCell
 from harness.report.pages.main_causes import frequent_failures
 from harness.report.runs.target_identity import NOTHING_KNOWN, Identity
 from harness.report.view import Report
-from harness.report.words.figures import Share, plural
+from harness.report.words.figures import Share
 
 _FULL_PRECISION = "about float32"
 _SHOWN_TARGETS = 12

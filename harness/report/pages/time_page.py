@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from harness.core.records.record import Record
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.visible_text import visible
 from harness.core.timing.node_times import (
@@ -22,7 +23,7 @@ from harness.report.cells.report_cell import ReportCell
 from harness.report.drawings.flame import Flame, flame_by_node, flame_by_operator
 from harness.report.pages.shape_grid import ModelGridMaps, grid_maps
 from harness.report.view import Report
-from harness.report.words.figures import brief, percentage, plural
+from harness.report.words.figures import brief, percentage
 
 MOST_TIMED_CELLS = 100
 """Cells with bars; a browser opens a page of these at once."""

@@ -17,7 +17,7 @@ from harness.plan.device_class import class_of, class_words
 from harness.plan.matrix import Matrix
 from harness.plan.surroundings import surroundings_of
 from harness.plan.where import Where
-from harness.report.runs.merge import MergedRun
+from harness.report.runs.merged_run import MergedRun
 
 
 def baselines_of(run: MergedRun, wanted: Callable[[str], bool]) -> tuple[Baseline, ...]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from harness.report.runs.merge import RunEnvironment
+from harness.report.runs.merged_run import RunEnvironment
 
 KERNELS = "kernels"
 """Key of the kernels that a plugin declares: ``Add 14-``, of other domains ``com.microsoft:Gelu 1-``."""

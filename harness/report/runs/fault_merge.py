@@ -11,7 +11,7 @@ from harness.core.records.verdict import Family
 from harness.report.cells.paging import split
 from harness.report.cells.report_cell import FaultLink, ReportCell, page_file
 from harness.report.runs.fault_bundle import BundleArchive, BundleOf
-from harness.report.runs.merge import MergedRun, RunFault
+from harness.report.runs.merged_run import MergedRun, RunFault
 
 SHOWN_FAULT_CELLS = 60
 """How many cells of one fault are listed."""

@@ -1,25 +1,24 @@
 """Several runs merged into one: equal results once, different ones side by side, missing ones by name."""
 
-import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
 
 import msgspec
 
 from harness.core.records.cell import AXIS_DEFAULTS, parse_cell_id
-from harness.core.records.fault import Fault
-from harness.core.records.policy_study import PolicyStudy
 from harness.core.records.record import SCHEMA, Record
 from harness.core.records.run_info import ShardInfo, TargetExit
-from harness.core.records.trace import Trace
 from harness.core.records.verdict import Verdict
-from harness.core.text.errors import Problem, one_line
+from harness.core.text.counted import plural
+from harness.core.text.errors import one_line
 from harness.core.timing.latency import Latency
-from harness.report.runs.compiled_grid import CompiledBy, CompiledCell, compiled_cells
+from harness.report.runs.compiled_grid import compiled_cells
+from harness.report.runs.merge_notices import NamedRuns, claims_told, conflict_notices, merge_notices
+from harness.report.runs.merged_run import Conflict, MergedRun, RunEnvironment, RunFault, target_settings
 from harness.report.runs.read import RunData
-from harness.report.words.figures import first_of, plural
+from harness.report.words.figures import first_of
 
 _SHOWN_SHARDS = 10
 _RESULT = attrgetter("verdict", "expected", "cause", "phase", "placement", "outputs", "golden", "effect")
@@ -27,103 +26,6 @@ _RESULT = attrgetter("verdict", "expected", "cause", "phase", "placement", "outp
 _NO_RESULT = "planned, but the run has no result for it"
 _CONFLICT = "its runs hold different results"
 _REASON_CHARS = 300
-_Named = Sequence[tuple[str, RunData]]
-
-
-class RunEnvironment(msgspec.Struct, frozen=True, kw_only=True):
-    """The environment in which a target ran, with the name of the run it comes from."""
-
-    target: str
-    run: str
-    fingerprint: dict[str, object]
-
-
-class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """A cell with different results in several runs.
-
-    Attributes:
-        cell: Its id.
-        target: The target's own name.
-        verdicts: ``(run, verdict)`` of each run with a result; equal if only figures or placements differ.
-    """
-
-    cell: str
-    target: str
-    verdicts: tuple[tuple[str, Verdict], ...]
-
-    @property
-    def is_open(self) -> bool:
-        """Return whether the runs differ in the verdict."""
-        return len({verdict for _, verdict in self.verdicts}) > 1
-
-
-class RunFault(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault that triage found in one run."""
-
-    folder: Path
-    run: str
-    fault: Fault
-
-
-class MergedRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One or several runs with their cells side by side.
-
-    If runs differ in a cell of a target, this target appears once for each of these runs, named
-    ``target @ run`` in ``Record.target`` and ``RunEnvironment.target``; ``Record.cell`` stays the id.
-
-    Attributes:
-        matrix: The matrix of the first run, as it was read.
-        records: ``(run folder, record)`` pairs, in the order of the runs; planned cells without a record
-            follow those of their run, as ``not_run``.
-        planned: Cells planned in all runs together, each counted once for each shown target.
-        complete: True if all runs are complete and every planned cell has a result.
-        environments: One entry per target; several if runs differ in it.
-        required: Required targets, by their shown names.
-        notices: Problems in the data, one sentence each.
-        faults: The faults that triage found in each run, in the order of the runs.
-        traces: The traces of cells, likewise.
-        policies: What selection policies choose, with the name of the run.
-        foreign: Number of records of cells outside every plan; they are left out.
-        known: Run folder -> cell -> why the matrix expects its failure.
-        told: The ``notices`` about differences between claims of records and derived facts.
-        exits: Shown target -> how its processes ended that were asked to; of several runs the worst.
-        simulated: Shown target -> the program that stands for its accelerator, for targets with one.
-        repeated_latencies: Cell -> its further latencies, from results that occurred again in another run.
-        contradictions: The ``notices`` about conflicts.
-    """
-
-    matrix: dict[str, object]
-    folders: tuple[Path, ...]
-    names: tuple[str, ...]
-    records: tuple[tuple[Path, Record], ...]
-    planned: int
-    complete: bool
-    environments: tuple[RunEnvironment, ...]
-    required: frozenset[str]
-    conflicts: tuple[Conflict, ...]
-    notices: tuple[str, ...]
-    faults: tuple[RunFault, ...] = ()
-    traces: tuple[Trace, ...] = ()
-    policies: tuple[tuple[str, PolicyStudy], ...] = ()
-    compiled: Mapping[CompiledBy, CompiledCell] = {}
-    foreign: int = 0
-    told: tuple[str, ...] = ()
-    known: Mapping[Path, Mapping[str, str]] = {}
-    exits: dict[str, TargetExit] = {}
-    simulated: dict[str, str] = {}
-    repeated_latencies: dict[str, tuple[Latency, ...]] = {}
-    contradictions: tuple[str, ...] = ()
-
-    @property
-    def matrix_path(self) -> str:
-        """The path of the matrix file that the run was given; empty if unknown."""
-        path = self.matrix.get("path")
-        return path if isinstance(path, str) else ""
-
-    @property
-    def matrix_file(self) -> str:
-        """The last part of this path, on either kind of system."""
-        return re.split(r"[/\\]", self.matrix_path)[-1]
 
 
 def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
@@ -139,7 +41,7 @@ def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
     records, repeated = _side_by_side(named, apart)
     open_cells = {one.cell: one for one in conflicts if one.is_open} if as_one else {}
     records = [(folder, _open(record, open_cells.get(record.cell))) for folder, record in records]
-    contradictions = tuple(_on_conflicts(conflicts, as_one=as_one))
+    contradictions = tuple(conflict_notices(conflicts, as_one=as_one))
     missing = list(_named_missing(named, apart))
     away = dict(_missing_shards(runs))
     unnamed = _unnamed_missing(runs)
@@ -157,7 +59,7 @@ def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
         conflicts=conflicts,
         notices=(
             *(f"{what}: {plural(cells, 'planned cell')} not run." for what, cells in away.items()),
-            *_notices(named, repeated, unnamed),
+            *merge_notices(named, repeated, unnamed),
             *contradictions,
         ),
         faults=tuple(
@@ -167,7 +69,7 @@ def merge(runs: Sequence[RunData], *, as_one: bool = False) -> MergedRun:
         policies=tuple((name, study) for name, run in named for study in run.policies),
         compiled=compiled_cells(runs),
         foreign=sum(run.foreign for run in runs),
-        told=tuple(_told(named)),
+        told=tuple(claims_told(named)),
         known={run.folder: run.known for run in runs if run.known},
         exits=_exits(named, apart),
         simulated={
@@ -190,7 +92,7 @@ def _names(runs: Sequence[RunData]) -> tuple[str, ...]:
     return tuple(name or "/".join(part) for name, part in zip(names, parts, strict=True))
 
 
-def _conflicts(named: _Named) -> Iterator[Conflict]:
+def _conflicts(named: NamedRuns) -> Iterator[Conflict]:
     first: dict[str, Record] = {}
     differ: dict[str, str] = {}
     for _, run in named:
@@ -211,7 +113,7 @@ def _conflicts(named: _Named) -> Iterator[Conflict]:
         yield Conflict(cell=cell, target=target, verdicts=tuple(found[cell]))
 
 
-def _side_by_side(named: _Named, apart: set[str]) -> tuple[list[tuple[Path, Record]], int]:
+def _side_by_side(named: NamedRuns, apart: set[str]) -> tuple[list[tuple[Path, Record]], int]:
     """Return the records, and the number of equal ones that were left out."""
     kept: dict[tuple[str, str], tuple[Path, Record]] = {}
     repeated = 0
@@ -246,7 +148,7 @@ def _is_complete(run: RunData) -> bool:
     return run.info.complete and not run.torn
 
 
-def _repeated_latencies(named: _Named) -> dict[str, tuple[Latency, ...]]:
+def _repeated_latencies(named: NamedRuns) -> dict[str, tuple[Latency, ...]]:
     """Return the latencies of each cell except the first; a copy of a run has no further ones."""
     found: dict[str, dict[Latency, None]] = defaultdict(dict)
     for _, run in named:
@@ -260,7 +162,7 @@ def _shown(target: str, run: str, apart: set[str]) -> str:
     return f"{target} @ {run}" if target in apart else target
 
 
-def _named_missing(named: _Named, apart: set[str]) -> Iterator[tuple[Path, Record]]:
+def _named_missing(named: NamedRuns, apart: set[str]) -> Iterator[tuple[Path, Record]]:
     """Yield a ``not_run`` record for each planned cell without a record, once for each shown target."""
     recorded = {
         (record.cell, _shown(record.target, name, apart)) for name, run in named for record in run.records
@@ -295,20 +197,13 @@ def _named_missing(named: _Named, apart: set[str]) -> Iterator[tuple[Path, Recor
             )
 
 
-def target_settings(matrix: Mapping[str, object]) -> dict[str, dict[str, object]]:
-    """Return target -> its settings in the matrix; empty for a matrix in another format."""
-    listed = matrix.get("targets")
-    targets = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    return {str(each.get("name")): each for each in targets}
-
-
 def _providers(matrix: Mapping[str, object]) -> dict[str, str]:
     """Return target -> first provider of its chain."""
     chains = {name: settings.get("provider") for name, settings in target_settings(matrix).items()}
     return {name: str(chain[0]) for name, chain in chains.items() if isinstance(chain, list) and chain}
 
 
-def _required(named: _Named, apart: set[str]) -> Iterator[str]:
+def _required(named: NamedRuns, apart: set[str]) -> Iterator[str]:
     for name, run in named:
         for target, settings in target_settings(run.info.matrix).items():
             if settings.get("required") is True:
@@ -340,7 +235,7 @@ def _missing_shards(runs: Sequence[RunData]) -> Iterator[tuple[str, int]]:
             yield f"shard {listed} of {whole.count:,} is missing", whole.cells - sum(present.values())
 
 
-def _environments(named: _Named, apart: set[str]) -> tuple[RunEnvironment, ...]:
+def _environments(named: NamedRuns, apart: set[str]) -> tuple[RunEnvironment, ...]:
     found: list[RunEnvironment] = []
     for name, run in named:
         for target, fingerprint in run.info.targets.items():
@@ -356,7 +251,7 @@ def _environments(named: _Named, apart: set[str]) -> tuple[RunEnvironment, ...]:
     return tuple(found)
 
 
-def _exits(named: _Named, apart: set[str]) -> dict[str, TargetExit]:
+def _exits(named: NamedRuns, apart: set[str]) -> dict[str, TargetExit]:
     """Return how the processes of each shown target ended: summed counts, and the rest from the worst run."""
     found: dict[str, TargetExit] = {}
     for name, run in named:
@@ -371,64 +266,3 @@ def _exits(named: _Named, apart: set[str]) -> dict[str, TargetExit]:
                 worst, ended=other.ended + one.ended, unclean=other.unclean + one.unclean
             )
     return found
-
-
-def _told(named: _Named) -> Iterator[str]:
-    yield from (f"{name}: {line}." for name, run in named for line in run.told)
-
-
-def _notices(named: _Named, repeated: int, unnamed: int) -> Iterator[str]:
-    yield from _told(named)
-    for name, run in named:
-        if run.torn:
-            yield (
-                f"{name}: the last line of records.jsonl is torn: the run was cut off while writing it; "
-                f"that cell counts as not run."
-            )
-        if run.damaged:
-            yield (
-                f"{name}: {plural(len(run.damaged), 'line')} of records.jsonl without a record "
-                f"(first: {_which(run.damaged[0])}); a cell that has no other record counts as not run."
-            )
-        if run.damaged_faults:
-            yield (
-                f"{name}: {plural(len(run.damaged_faults), 'line')} of triage/faults.jsonl without a fault "
-                f"(first: {_which(run.damaged_faults[0])}); what it said is not shown."
-            )
-        if len(run.records) > run.info.cells:
-            planned = f"{run.info.cells:,} that were planned"
-            yield f"{name}: records.jsonl has {len(run.records):,} cells, more than the {planned}."
-    if repeated:
-        yield (
-            f"{plural(repeated, 'result')} of an earlier run occurred again in a later one: such results "
-            f"count once, with the times of the earlier run."
-        )
-    if unnamed:
-        yield (
-            f"{unnamed:,} planned cells have no result; their run folder does not name them, so they are "
-            f"missing in the rows of the targets."
-        )
-
-
-def _which(problem: Problem) -> str:
-    """Return the number of a problem's line, and what is wrong with it."""
-    return f"{problem.where.rpartition(': ')[2]}, {one_line(problem.what, 160)}"
-
-
-def _on_conflicts(conflicts: Iterable[Conflict], *, as_one: bool) -> Iterator[str]:
-    by_target: dict[str, list[Conflict]] = defaultdict(list)
-    for conflict in conflicts:
-        by_target[conflict.target].append(conflict)
-    for target, its in by_target.items():
-        verdicts = sum(conflict.is_open for conflict in its)
-        what_then = (
-            f"these count as not run, such as {next(one.cell for one in its if one.is_open)}"
-            if as_one and verdicts
-            else "the earlier result counts"
-            if as_one
-            else "the target is shown once for each run, and no result was preferred"
-        )
-        yield (
-            f"CONFLICT: the runs differ in {plural(len(its), 'cell')} of target {target}, {verdicts:,} of "
-            f"them in the verdict; {what_then}."
-        )

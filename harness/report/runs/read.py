@@ -18,9 +18,9 @@ from harness.core.files.reading import (
     size_text,
 )
 from harness.core.records.fault import FAULTS_FILE, TRIAGE_FOLDER, Fault, decode_faults
-from harness.core.records.policy_study import POLICIES_FILE, PolicyStudy, decode_policies
 from harness.core.records.record import SCHEMA, Record, decode_record
 from harness.core.records.run_info import RunInfo
+from harness.core.records.selection_study import POLICIES_FILE, SelectionStudy, decode_selection
 from harness.core.records.trace import TRACE_FILE, TRACE_FOLDER, Trace, decode_traces
 from harness.core.text.errors import Problem, UsageError, one_line
 from harness.core.text.later_words import what_is_wrong
@@ -69,7 +69,7 @@ class RunData(msgspec.Struct, frozen=True, kw_only=True):
     faults: tuple[Fault, ...] = ()
     damaged_faults: tuple[Problem, ...] = ()
     traces: tuple[Trace, ...] = ()
-    policies: tuple[PolicyStudy, ...] = ()
+    policies: tuple[SelectionStudy, ...] = ()
     foreign: int = 0
     told: tuple[str, ...] = ()
     known: Mapping[str, str] = {}
@@ -126,7 +126,7 @@ def read_run(folder: Path | str, *, compact: bool = False) -> RunData:
         )
     faults, damaged_faults = _read_faults(folder)
     traces = _read_part(folder / TRACE_FOLDER / TRACE_FILE, decode_traces, told)
-    policies = _read_part(folder / POLICIES_FILE, decode_policies, told)
+    policies = _read_part(folder / POLICIES_FILE, decode_selection, told)
     return RunData(
         folder=folder,
         info=msgspec.structs.replace(info, exits=derived.exits()),

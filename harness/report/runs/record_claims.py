@@ -16,6 +16,7 @@ from harness.core.records.cell import Cell
 from harness.core.records.record import Record
 from harness.core.records.run_info import RunInfo, TargetExit
 from harness.core.records.verdict import Family, Verdict
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
 from harness.core.text.later_words import what_is_wrong
 from harness.core.verdicts.decide import judged_again, verdict_of
@@ -26,7 +27,6 @@ from harness.plan.plan import Plan
 from harness.plan.surroundings import surroundings_of
 from harness.plan.tolerance_entry import policy_of
 from harness.plan.tolerance_policy import cell_of
-from harness.report.words.figures import plural
 
 FrozenSuite = tuple[str, Mapping[tuple[str, str], Policy]]
 """A suite's name in cells, and the policy of each model and scenario."""

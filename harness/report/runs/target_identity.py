@@ -7,7 +7,7 @@ import msgspec
 
 from harness.plan.device_identity import DeviceIdentity, device_identity_of
 from harness.plan.surroundings import surroundings_of
-from harness.report.runs.merge import MergedRun, RunEnvironment, target_settings
+from harness.report.runs.merged_run import MergedRun, RunEnvironment, target_settings
 
 _SUFFIX = "ExecutionProvider"
 _OF_A_RUN = re.compile(r" (?:@|at) .*", re.DOTALL)

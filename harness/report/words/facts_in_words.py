@@ -7,8 +7,9 @@ from harness.core.comparison.output_metrics import Noise, OutputMetrics, Precisi
 from harness.core.records.record import Record
 from harness.core.records.reference_answer import Adjudication
 from harness.core.records.scenario import Observation, ParameterValue
+from harness.core.text.counted import plural
 from harness.core.text.errors import one_line
-from harness.report.words.figures import alike, brief, first_of, multiple, plural, ratio
+from harness.report.words.figures import alike, brief, first_of, multiple, ratio
 
 _SHOWN = 4
 _CHARS = 600

@@ -89,11 +89,6 @@ def stacked(counts: Iterable[tuple[str | int, int]]) -> tuple[Segment, ...]:
     )
 
 
-def plural(count: int, noun: str) -> str:
-    """Return ``1 cell``, ``1,893 cells``."""
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")
-
-
 def first_of(texts: Sequence[str], most: int, what: str = "") -> list[str]:
     """Return the first texts and, as the last one, the number of the others: ``3 more types``."""
     left_out = len(texts) - most

@@ -5,7 +5,7 @@ from harness.core.records.verdict import Family, Verdict
 
 PARTIAL = "partial"
 WEAK = "weak"
-"""A right answer by the EP that the golden cannot tell from most wrong ones."""
+"""A right answer by the EP that the golden cannot tell from wrong ones."""
 
 SYMBOLS = {
     "passed": "✓",

@@ -18,8 +18,8 @@ from harness.core.records.generation_figures import Generated, GenerationFigures
 from harness.core.records.record import Record
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UsageError
-from harness.corpus.case import load_case
 from harness.corpus.decoders.decoder import Decoder, decoder_of
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.plan.target import Target
 from harness.studies.decoders import decoders_in, genai_suite

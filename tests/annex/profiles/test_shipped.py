@@ -12,7 +12,7 @@ from harness.annex.conformance.profiles.profile_suite import checked_files, open
 from harness.core.records.record import Record
 from harness.core.text.errors import UsageError
 from harness.core.values.value import Tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.protos import encode
 from harness.corpus.suites.suite import Suite
 from harness.engine.answers.references import Stores

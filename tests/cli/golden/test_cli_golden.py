@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.core.values.value import tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.corpus.suites.suite import open_folder
 from harness.golden.golden_answer import Golden
 from harness.golden.golden_cache import GoldenStore

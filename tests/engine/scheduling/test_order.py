@@ -11,7 +11,7 @@ import pytest
 from harness.core.records.record import Record, decode_record
 from harness.core.records.verdict import Verdict
 from harness.core.text.errors import UncontainedError
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.engine.measuring.cell_record import record_of
 from harness.engine.prepare import prepare
 from harness.run.run_folder import RunFolder

@@ -13,7 +13,8 @@ from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.comparison.policy_terms import PolicyTerm, policy_terms
 from harness.core.values.value import STRING, Floats, Tensor, Value, leaves
 from harness.core.values.value_digest import short_digest
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.engine.answers.compare_sets import by_name, compare_sets, flat
 from harness.engine.measuring.cell_record import model_content
 from harness.engine.measuring.output_kinds import output_kinds_of

@@ -11,7 +11,7 @@ from harness.annex.conformance.profiles.profile import Profile, ProfileRules
 from harness.annex.conformance.profiles.profile_archive import write_archive
 from harness.annex.conformance.profiles.profile_suite import checked_files, profile_suite
 from harness.core.values.value import Tensor
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 
 RULES = ProfileRules(
     tolerances={"float32": (1e-4, 1e-5), "float16": (1e-3, 2.5e-3)}, noise_rms=3.0, noise_max=32.0, steps=1.0

@@ -15,7 +15,8 @@ from harness.core.comparison.policy import Policy
 from harness.core.comparison.tolerance import Tolerance
 from harness.core.noise.spread import Spread
 from harness.core.values.value import Tensor
-from harness.corpus.case import Case, load_case
+from harness.corpus.case import Case
+from harness.corpus.load_case import load_case
 from harness.corpus.model.port import ValueType
 from harness.corpus.model.protos import encode
 from harness.corpus.suites.suite import open_file

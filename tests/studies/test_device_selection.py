@@ -5,8 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.core.records.policy_study import ChosenProvider, OfferedDevice, PolicyAnswer, PolicyStudy
-from harness.studies.policies import PolicyTrial, study_policies
+from harness.core.records.selection_study import (
+    ChosenProvider,
+    OfferedDevice,
+    SelectionAnswer,
+    SelectionStudy,
+)
+from harness.studies.device_selection import SelectionTrial, study_selection
 from tests.kit import is_intel
 
 CROOKED, CPU = "CrookedExecutionProvider", "CPUExecutionProvider"
@@ -23,20 +28,20 @@ NO_PLUGIN_OF_TWO_DEVICES = pytest.mark.skipif(sys.platform != "linux", reason="t
 
 CPU_0 = OfferedDevice(provider=CROOKED, type="CPU", device="CPU 0 of X")
 NPU_1 = OfferedDevice(provider=CROOKED, type="NPU", device="NPU 1 of X")
-STUDY = PolicyStudy(offered=(CPU_0, NPU_1))
+STUDY = SelectionStudy(offered=(CPU_0, NPU_1))
 
 
-def choices(study: PolicyStudy) -> dict[str, str]:
+def choices(study: SelectionStudy) -> dict[str, str]:
     return {answer.policy: answer.choice for answer in study.answers}
 
 
-def wrong(study: PolicyStudy) -> dict[str, str]:
+def wrong(study: SelectionStudy) -> dict[str, str]:
     return {answer.policy: told for answer in study.answers if (told := study.wrong(answer))}
 
 
-def answered(policy: str, *devices: OfferedDevice, right: bool = True, nodes: int = 2) -> PolicyAnswer:
+def answered(policy: str, *devices: OfferedDevice, right: bool = True, nodes: int = 2) -> SelectionAnswer:
     chosen = ChosenProvider(provider=CROOKED, devices=devices, nodes=nodes)
-    return PolicyAnswer(policy=policy, chosen=(chosen,), right=right)
+    return SelectionAnswer(policy=policy, chosen=(chosen,), right=right)
 
 
 @pytest.mark.parametrize(
@@ -48,10 +53,10 @@ def answered(policy: str, *devices: OfferedDevice, right: bool = True, nodes: in
         (answered("PREFER_GPU", CPU_0), ""),  # there is none
         (answered("MAX_PERFORMANCE", CPU_0), ""),  # it promises no type
         (answered("MAX_PERFORMANCE", CPU_0, right=False), "the answer is wrong"),
-        (PolicyAnswer(policy="DEFAULT", failed="SIGSEGV at create"), "SIGSEGV at create"),
+        (SelectionAnswer(policy="DEFAULT", failed="SIGSEGV at create"), "SIGSEGV at create"),
     ],
 )
-def test_what_is_wrong_with_an_answer(answer: PolicyAnswer, told: str) -> None:
+def test_what_is_wrong_with_an_answer(answer: SelectionAnswer, told: str) -> None:
     assert STUDY.wrong(answer) == told
 
 
@@ -64,7 +69,7 @@ def test_a_provider_that_computes_nothing_is_named() -> None:
 @NO_PLUGIN_OF_TWO_DEVICES
 @pytest.mark.real_ep
 def test_a_policy_that_prefers_the_npu_gets_it(crooked_ep: Path) -> None:
-    (alone,) = study_policies(CROOKED, str(crooked_ep), {}, installed=())
+    (alone,) = study_selection(CROOKED, str(crooked_ep), {}, installed=())
     on_cpu, on_npu = f" by {CROOKED}", f"NPU 1 of Crooked by {CROOKED}"
     found = choices(alone)
     assert found.keys() >= POLICIES
@@ -78,7 +83,7 @@ def test_a_policy_that_prefers_the_npu_gets_it(crooked_ep: Path) -> None:
 @NO_PLUGIN_OF_TWO_DEVICES
 @pytest.mark.real_ep
 def test_a_device_that_lies_is_told(crooked_ep: Path) -> None:
-    study = PolicyTrial([(CROOKED, str(crooked_ep))], {"CROOKED_EP_FAULT": "other_device"}).run()
+    study = SelectionTrial([(CROOKED, str(crooked_ep))], {"CROOKED_EP_FAULT": "other_device"}).run()
     (told,) = wrong(study).items()
     assert told[0] == "PREFER_CPU"
     assert told[1].startswith("uses NPU 1 of Crooked, but CPU 0 of ")
@@ -94,7 +99,7 @@ def test_a_device_that_lies_is_told(crooked_ep: Path) -> None:
     ],
 )
 def test_a_library_that_fails_does_not_lose_the_others(crooked_ep: Path, fault: str, why: str) -> None:
-    study = PolicyTrial([(CROOKED, str(crooked_ep))], {"CROOKED_EP_FAULT": fault}).run()
+    study = SelectionTrial([(CROOKED, str(crooked_ep))], {"CROOKED_EP_FAULT": fault}).run()
     assert study.libraries == {CROOKED: why}
     assert choices(study).keys() >= POLICIES
     assert {choice.rpartition(" by ")[2] for choice in choices(study).values()} == {CPU}
@@ -103,7 +108,7 @@ def test_a_library_that_fails_does_not_lose_the_others(crooked_ep: Path, fault: 
 @NO_PLUGIN_OF_TWO_DEVICES
 @pytest.mark.real_ep
 def test_a_crash_under_a_policy_is_its_answer(crooked_ep: Path) -> None:
-    study = PolicyTrial([(CROOKED, str(crooked_ep))], {"CROOKED_EP_FAULT": "abort_in_create"}).run()
+    study = SelectionTrial([(CROOKED, str(crooked_ep))], {"CROOKED_EP_FAULT": "abort_in_create"}).run()
     assert wrong(study) == dict.fromkeys(choices(study), "SIGABRT at create")
 
 
@@ -113,7 +118,7 @@ def test_the_plugins_that_are_installed_choose_together() -> None:
     pytest.importorskip("onnxruntime_qnn")
     pytest.importorskip("onnxruntime_ep_openvino")
     installed = [("OpenVINOExecutionProvider", "onnxruntime_ep_openvino")]
-    alone, together = study_policies("QNNExecutionProvider", "onnxruntime_qnn", {}, installed=installed)
+    alone, together = study_selection("QNNExecutionProvider", "onnxruntime_qnn", {}, installed=installed)
     assert all("backend" in told for told in wrong(alone).values())
     assert wrong(alone).keys() >= POLICIES
     if not is_intel():
@@ -127,12 +132,12 @@ def test_an_onnxruntime_without_policies_is_told(tmp_path: Path) -> None:
     package.mkdir()
     text = "__version__ = '1.22.1'\nclass SessionOptions: pass\nclass InferenceSession: pass\n"
     (package / "__init__.py").write_text(text, encoding="utf-8")
-    study = PolicyTrial([(CROOKED, "/none.so")], {"PYTHONPATH": str(tmp_path)}).run()
+    study = SelectionTrial([(CROOKED, "/none.so")], {"PYTHONPATH": str(tmp_path)}).run()
     assert study.declined == "onnxruntime 1.22.1 has no policies in Python; 1.23 is the first"
     assert (study.answers, study.libraries) == ((), {})
 
 
 def test_a_python_that_does_not_start_is_told(tmp_path: Path) -> None:
-    study = PolicyTrial([(CROOKED, "/none.so")], {}, python=str(tmp_path / "python")).run()
+    study = SelectionTrial([(CROOKED, "/none.so")], {}, python=str(tmp_path / "python")).run()
     assert "cannot be started" in study.declined
     assert study.libraries == {}

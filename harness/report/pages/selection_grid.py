@@ -2,12 +2,12 @@
 
 import msgspec
 
-from harness.core.records.policy_study import PolicyAnswer, PolicyStudy
+from harness.core.records.selection_study import SelectionAnswer, SelectionStudy
 from harness.report.view import Report
 from harness.report.words.tone import SYMBOLS
 
 
-class PolicyHead(msgspec.Struct, frozen=True, kw_only=True):
+class SelectionHead(msgspec.Struct, frozen=True, kw_only=True):
     """A machine, with the libraries among which its policies choose.
 
     Attributes:
@@ -22,7 +22,7 @@ class PolicyHead(msgspec.Struct, frozen=True, kw_only=True):
     remarks: tuple[str, ...]
 
 
-class PolicyChoice(msgspec.Struct, frozen=True, kw_only=True):
+class SelectionChoice(msgspec.Struct, frozen=True, kw_only=True):
     """What a policy chooses.
 
     Attributes:
@@ -46,14 +46,14 @@ class PolicyChoice(msgspec.Struct, frozen=True, kw_only=True):
         return SYMBOLS[self.tone]
 
 
-class PolicyGrid(msgspec.Struct, frozen=True, kw_only=True):
+class SelectionGrid(msgspec.Struct, frozen=True, kw_only=True):
     """Policies by machines; null where a runtime has no such policy."""
 
-    heads: tuple[PolicyHead, ...]
-    lines: tuple[tuple[str, tuple[PolicyChoice | None, ...]], ...]
+    heads: tuple[SelectionHead, ...]
+    lines: tuple[tuple[str, tuple[SelectionChoice | None, ...]], ...]
 
 
-def policy_grid(report: Report) -> PolicyGrid | None:
+def selection_grid(report: Report) -> SelectionGrid | None:
     """Return the table; None if no run tried a policy."""
     studies = report.run.policies
     if not studies:
@@ -70,12 +70,12 @@ def policy_grid(report: Report) -> PolicyGrid | None:
         )
         for name in names
     ]
-    return PolicyGrid(heads=tuple(_head(run, study) for run, study in studies), lines=tuple(lines))
+    return SelectionGrid(heads=tuple(_head(run, study) for run, study in studies), lines=tuple(lines))
 
 
-def _head(run: str, study: PolicyStudy) -> PolicyHead:
+def _head(run: str, study: SelectionStudy) -> SelectionHead:
     taking = [name for name, why in study.libraries.items() if not why]
-    return PolicyHead(
+    return SelectionHead(
         run=run,
         machine=study.machine,
         runtime=study.runtime,
@@ -87,5 +87,5 @@ def _head(run: str, study: PolicyStudy) -> PolicyHead:
     )
 
 
-def _choice(study: PolicyStudy, answer: PolicyAnswer) -> PolicyChoice:
-    return PolicyChoice(choice=answer.choice, wrong=study.wrong(answer), is_idle=answer.is_idle)
+def _choice(study: SelectionStudy, answer: SelectionAnswer) -> SelectionChoice:
+    return SelectionChoice(choice=answer.choice, wrong=study.wrong(answer), is_idle=answer.is_idle)

@@ -41,7 +41,7 @@ class ChosenProvider(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     nodes: int | None = None
 
 
-class PolicyAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SelectionAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one policy chose for one small model.
 
     Attributes:
@@ -70,7 +70,7 @@ class PolicyAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         return f"{_in_words(first.devices)} by {first.provider}{idle}"
 
 
-class PolicyStudy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SelectionStudy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The choices of every policy on one machine, with some plugin libraries registered.
 
     Attributes:
@@ -86,10 +86,10 @@ class PolicyStudy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     runtime: str = ""
     libraries: dict[str, str] = {}
     offered: tuple[OfferedDevice, ...] = ()
-    answers: tuple[PolicyAnswer, ...] = ()
+    answers: tuple[SelectionAnswer, ...] = ()
     declined: str = ""
 
-    def wrong(self, answer: PolicyAnswer) -> str:
+    def wrong(self, answer: SelectionAnswer) -> str:
         """Return what is wrong with an answer, in one line; empty if nothing is."""
         if answer.failed:
             return answer.failed
@@ -108,21 +108,21 @@ def _in_words(devices: tuple[OfferedDevice, ...]) -> str:
     return " or ".join(dict.fromkeys(each.device for each in devices)) or "a device that it does not name"
 
 
-class PolicyFile(msgspec.Struct, frozen=True, kw_only=True):
+class SelectionFile(msgspec.Struct, frozen=True, kw_only=True):
     """``policies.json``: one study for each set of libraries, at most one for an equal set."""
 
     schema: int = _SCHEMA
-    studies: tuple[PolicyStudy, ...]
+    studies: tuple[SelectionStudy, ...]
 
 
-def decode_policies(content: bytes) -> tuple[PolicyStudy, ...]:
+def decode_selection(content: bytes) -> tuple[SelectionStudy, ...]:
     """Read ``policies.json``.
 
     Raises:
         ValueError: It is not of this schema.
     """
     try:
-        found = msgspec.json.decode(content, type=PolicyFile)
+        found = msgspec.json.decode(content, type=SelectionFile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ValueError(str(error)) from error
     if found.schema != _SCHEMA:
@@ -130,6 +130,6 @@ def decode_policies(content: bytes) -> tuple[PolicyStudy, ...]:
     return found.studies
 
 
-def policies_schema() -> dict[str, Any]:
+def selection_schema() -> dict[str, Any]:
     """Return the JSON Schema: docs/reference/policies.schema.json."""
-    return json_schema_of(PolicyFile, POLICIES_FILE)
+    return json_schema_of(SelectionFile, POLICIES_FILE)

@@ -29,7 +29,7 @@ from harness.agent.target_errors import UnavailableError
 _CHARACTERS = 400
 
 
-def serve_policy(request: dict[str, Any]) -> None:
+def serve_selection(request: dict[str, Any]) -> None:
     """Register the libraries of a request, and open and run its model under its policy.
 
     A request has ``libraries`` (names with plugins), ``policy``, ``model`` (its path) and the ``inputs`` of

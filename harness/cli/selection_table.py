@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from harness.cli.output import wrapped
-from harness.core.records.policy_study import PolicyStudy
+from harness.core.records.selection_study import SelectionStudy
 
 
-def policy_lines(study: PolicyStudy) -> Iterator[str]:
+def selection_lines(study: SelectionStudy) -> Iterator[str]:
     """Yield lines of at most 80 columns; libraries that take no part come last."""
     names = [name for name, why in study.libraries.items() if not why]
     title = f"selection policies with {', '.join(names) or 'no plugin'}"

@@ -16,16 +16,21 @@ import msgspec
 import numpy as np
 
 from harness import agent
-from harness.agent import policy_process
+from harness.agent import selection_process
 from harness.agent.bootstrap import BOOTSTRAP, program_of
 from harness.agent.launcher import exit_cause
 from harness.agent.sources import sources_in
 from harness.agent.system import processor
 from harness.catalog.catalog import load_catalog
-from harness.core.records.policy_study import ChosenProvider, OfferedDevice, PolicyAnswer, PolicyStudy
+from harness.core.records.selection_study import (
+    ChosenProvider,
+    OfferedDevice,
+    SelectionAnswer,
+    SelectionStudy,
+)
 from harness.core.text.errors import one_line
 from harness.core.values.value import leaves_of
-from harness.corpus.case import load_case
+from harness.corpus.load_case import load_case
 from harness.engine.processes.started import OUTPUT, start_process
 from harness.runtimes.process_group import kill_group
 from harness.studies.plugins import installed_plugins
@@ -34,15 +39,15 @@ from harness.studies.trial import probe_suite
 _LIMIT_S = 60.0
 """Seconds of one process; the slowest plugin known takes 3 s."""
 
-_START = "from harness.agent.policy_process import serve_policy; serve_policy(%r)"
+_START = "from harness.agent.selection_process import serve_selection; serve_selection(%r)"
 
 Library = tuple[str, str]
 """A provider, and the package or the path of its plugin library."""
 
 
-def study_policies(
+def study_selection(
     provider: str, plugin: str | None, env: Mapping[str, str], installed: Sequence[Library] | None = None
-) -> tuple[PolicyStudy, ...]:
+) -> tuple[SelectionStudy, ...]:
     """Try the policies with the plugin of one provider alone, then together with all installed plugins.
 
     Args:
@@ -58,7 +63,7 @@ def study_policies(
     found = installed_plugins(load_catalog()) if installed is None else installed
     every = own | {name: each for name, each in found if name not in own}
     sets = [own, every] if every != own else [own]
-    return tuple(PolicyTrial(tuple(each.items()), env).run() for each in sets)
+    return tuple(SelectionTrial(tuple(each.items()), env).run() for each in sets)
 
 
 class _Told(msgspec.Struct, kw_only=True):
@@ -85,7 +90,7 @@ class _Told(msgspec.Struct, kw_only=True):
     ended: str = ""
 
 
-class PolicyTrial:
+class SelectionTrial:
     """Tries the policies of the onnxruntime of one interpreter.
 
     Args:
@@ -100,8 +105,8 @@ class PolicyTrial:
         self._libraries = list(libraries)
         self._env = dict(env)
         self._python = python
-        own = Path(policy_process.__file__).read_text("utf-8")
-        self._sources = {**sources_in(str(Path(agent.__file__).parent)), policy_process.__name__: own}
+        own = Path(selection_process.__file__).read_text("utf-8")
+        self._sources = {**sources_in(str(Path(agent.__file__).parent)), selection_process.__name__: own}
         suite = probe_suite()
         (name,) = suite.models()
         case = load_case(suite, name, {})
@@ -110,7 +115,7 @@ class PolicyTrial:
         self._inputs = {key: value.array.tolist() for key, value in leaves_of(data.inputs) if value}
         self._expected = [value.array for _, value in leaves_of(data.expected) if value]
 
-    def run(self) -> PolicyStudy:
+    def run(self) -> SelectionStudy:
         """Try each policy, and return what came of it."""
         takes_part = {name: "" for name, _ in self._libraries}
         survey = self._ask("")
@@ -126,7 +131,7 @@ class PolicyTrial:
             # OpenVINO offers further providers whose names begin with its own.
             if not any(each.provider.startswith(name) for each in offered):
                 takes_part[name] = ended or survey.refused.get(name, "it offers no device here")
-        return PolicyStudy(
+        return SelectionStudy(
             machine=f"{processor()['model'] or platform.machine()}, {platform.system()}",
             runtime=survey.runtime,
             libraries=takes_part if survey.policies else {},
@@ -135,7 +140,7 @@ class PolicyTrial:
             declined="" if survey.policies else survey.declined or survey.error or survey.ended,
         )
 
-    def _answer(self, policy: str) -> PolicyAnswer:
+    def _answer(self, policy: str) -> SelectionAnswer:
         told = self._ask(policy)
         chosen = tuple(
             ChosenProvider(
@@ -150,7 +155,7 @@ class PolicyTrial:
         )
         right = None if told.outputs is None else self._is_right(told.outputs)
         failed = one_line("; ".join(filter(None, (told.error, told.ended))), 300)
-        return PolicyAnswer(policy=policy, chosen=chosen, right=right, failed=failed)
+        return SelectionAnswer(policy=policy, chosen=chosen, right=right, failed=failed)
 
     def _is_right(self, outputs: list[Any]) -> bool:
         """Return whether the outputs are right: small integers, exact at every precision."""
