@@ -13,7 +13,6 @@ from harness.core.noise.noise import noise_of
 from harness.core.noise.spread import PROBES, Spread, spread_of
 from harness.core.values.value import Array, NamedValues, Tensor, tensor
 from harness.corpus.case import Case
-from harness.corpus.load_case import load_case
 from harness.corpus.derived.derived_models import MODEL_FILE
 from harness.corpus.derived.noisy import (
     JUMPING,
@@ -25,6 +24,7 @@ from harness.corpus.derived.noisy import (
     noisy_entry,
 )
 from harness.corpus.derived.scenario_case import Inapplicable
+from harness.corpus.load_case import load_case
 from harness.corpus.noise import AMPLITUDE
 from harness.corpus.suites.suite import open_folder
 from tests.kit import answers_on_cpu
@@ -395,6 +395,30 @@ def test_a_small_result_of_a_number_near_one_has_its_error(
     golden, spread = spread_at(case, "float32")
     rms, _ = noise_of(tensor(values(golden)), tensor(computed(x)), spread.outputs[0]["y"])
     assert 0 < rms < 3
+
+
+@pytest.mark.real_ep
+@pytest.mark.parametrize("node", ["Tanh(x)", "Erf(x)", "Asinh(x)", "Atanh(x)"])
+def test_a_small_result_in_float16_has_no_error_of_one(write_model: Write, node: str) -> None:
+    """A cap, 30 tanh(x / 30), of small scores: an error of 1 would be larger than all of them."""
+    case = case_of(write_model, f"agraph (float16[8,64] x) => (float16[8,64] y) {{ y = {node} }}")
+    case = with_input(case, (normal(8, 64) * np.float32(1e-3)).astype(np.float16))
+    golden, spread = spread_at(case, "float16")
+    right = values(golden).astype(np.float64)
+    assert np.linalg.norm(spread.outputs[0]["y"]) < 0.01 * np.linalg.norm(right)
+
+
+@pytest.mark.real_ep
+def test_tanh_in_float16_may_be_computed_from_one_where_its_results_are_not_small(write_model: Write) -> None:
+    case = case_of(write_model, "agraph (float16[8,64] x) => (float16[8,64] y) { y = Tanh(x) }")
+    x = normal(8, 64).astype(np.float16)
+    golden, spread = spread_at(with_input(case, x), "float16")
+    e = np.exp(-2 * np.abs(x))
+    found = np.sign(x) * (1 - e) / (1 + e)
+    assert found.dtype == np.float16
+    rms, largest = noise_of(tensor(values(golden)), tensor(found), spread.outputs[0]["y"])
+    assert 0.1 < rms < 3
+    assert largest < 32
 
 
 @pytest.mark.real_ep

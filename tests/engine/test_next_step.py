@@ -1,6 +1,7 @@
 """What a judgement asks for before it falls: noise, references, converted models."""
 
 import importlib
+import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -528,6 +529,25 @@ def test_a_right_answer_to_which_a_node_adds_nothing_has_a_weak_golden(tmp_path:
     assert record.weak_golden == "zeros in place of what the EP computes would go unnoticed: Softmax"
     sensitive = Court(tmp_path / "other").judge(lambda right: right)
     assert (sensitive.verdict, sensitive.weak_golden) == (Verdict.PASS, "")
+
+
+NOISY = """<ir_version: 9, opset_import: ["" : 17]>
+agraph (float16[4, 64] x) => (float16[4, 64] y) {
+    wide = Constant<value_float = 400.0>() far = Cast<to = 10>(wide) s = Add(x, far) y = Sub(s, far) }"""
+"""Float16 keeps a quarter of a unit of its sum."""
+
+
+def test_an_answer_that_only_noise_excuses_rests_on_a_weak_golden(tmp_path: Path) -> None:
+    def off(right: NDArray[Any]) -> NDArray[Any]:
+        return right + np.where(np.arange(right.size).reshape(right.shape) % 2, 0.25, -0.25)
+
+    record = Court(tmp_path, NOISY).judge(off)
+    assert record.verdict is Verdict.PASS
+    assert re.fullmatch(
+        r"output 'y' is off by 2\d%; its rounding noise excuses .* zeros .*", record.weak_golden
+    )
+    near = Court(tmp_path, NOISY).judge(off_by(1e-3))
+    assert (near.verdict, near.weak_golden) == (Verdict.PASS, "")
 
 
 def test_what_is_wrong_needs_no_zeros(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ ANYWHERE = (
     # measuring and judging
     "engine.questions.next_step.rule_of",
     "engine.questions.next_step.measure",
-    "engine.measuring.measure.noise_rule",
+    "engine.answers.noise_rules.noise_rule",
     "engine.measuring.measure.check_references",
     "engine.measuring.measure.output_kinds_of",
     "engine.questions.next_step.missing",

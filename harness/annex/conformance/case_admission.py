@@ -28,7 +28,7 @@ from harness.corpus.model.origins import RANDOM_OPERATORS, ChosenFrom, DrawnBy, 
 from harness.corpus.model.port import ValueType
 from harness.corpus.model.undefined import undefined_outputs
 from harness.engine.answers.compare_sets import compare_sets, flat, is_same
-from harness.engine.measuring.measure import noise_rule
+from harness.engine.answers.noise_rules import noise_rule
 from harness.engine.questions.answer import forgiving
 from harness.engine.tasks.task import QuestionKind
 from harness.golden.golden_answer import Golden

@@ -234,6 +234,13 @@ def lost_words(row: OutputMetrics) -> str:
     return f"{output(row.name)}: relative error {error:.2g}; the tolerance is wider than the values"
 
 
+def undecided(row: OutputMetrics, excuse: str) -> str:
+    """Describe an answer that only an excuse makes right, which would excuse zeros in half of it as well."""
+    error = row.relative_error or 0.0
+    zeros = "would excuse zeros in its lesser half"
+    return f"{output(row.name)} is off by {error:.0%}; {excuse} excuses that, and {zeros}"
+
+
 def remark(row: OutputMetrics) -> str:
     """Describe why an output is right although its values differ from the golden's; mostly empty."""
     details = row.details

@@ -209,7 +209,7 @@ class Facts(RunFacts, frozen=True, kw_only=True, omit_defaults=True):
         dispute: Why the golden is in doubt whatever the EP gives; empty if it is not.
         drawn: Outputs into which random numbers enter, so that nothing judges their values; empty if all are
             such.
-        weak_golden: Why the golden cannot tell a right answer from a wrong one; empty if it can.
+        weak_golden: Why the golden cannot tell this answer from a wrong one; empty if it can.
         undefined: Output -> why ONNX leaves its values undefined for this input.
         beyond: Which windows of the model are larger than their data, with generated inputs that are at fault
             for a failure; empty if none is.

@@ -113,6 +113,18 @@ def compare_outputs(
     return compared(rows, policy or tolerance_for, "parts")
 
 
+def row_without_hint(
+    name: str,
+    golden: Tensor,
+    actual: Tensor,
+    tolerance_for: ToleranceFor,
+    output_kind: OutputKind | None = None,
+    noise: NoiseRule | None = None,
+) -> OutputMetrics:
+    """Return the row of one tensor, without what may explain its error: that search takes long."""
+    return _Rows(tolerance_for, noise, hints=0).tensor(name, golden, actual, output_kind)
+
+
 def compared(
     rows: Iterable[tuple[OutputMetrics, ...]], by: Policy | ToleranceFor, noun: str = "outputs"
 ) -> OutputComparison:
@@ -152,10 +164,10 @@ hundred outputs.
 class _Rows:
     """Makes the rows of outputs; holds what is common to all outputs of a model."""
 
-    def __init__(self, tolerance_for: ToleranceFor, noise: NoiseRule | None) -> None:
+    def __init__(self, tolerance_for: ToleranceFor, noise: NoiseRule | None, hints: int = MOST_HINTS) -> None:
         self.tolerance_for = tolerance_for
         self.noise = noise
-        self.hints_left = MOST_HINTS
+        self.hints_left = hints
 
     def of(
         self, name: str, golden: Value, actual: Value, output_kind: OutputKind | None = None
@@ -163,7 +175,7 @@ class _Rows:
         """Yield the rows of the parts of an output; compare a container of another form as a whole."""
         match golden, actual:
             case Tensor(), Tensor():
-                yield self._tensor(name, golden, actual, output_kind)
+                yield self.tensor(name, golden, actual, output_kind)
             case Sequence(), Sequence() if len(golden.items) == len(actual.items):
                 if not golden.items:
                     yield empty_row(name, golden)
@@ -189,9 +201,10 @@ class _Rows:
         yield from _Rows(self.tolerance_for, None).of(f"{name}.keys", golden.keys, actual.keys)
         yield from _Rows(self.tolerance_for, noise).of(f"{name}.values", golden.values, actual.values)
 
-    def _tensor(
+    def tensor(
         self, name: str, golden: Tensor, actual: Tensor, output_kind: OutputKind | None
     ) -> OutputMetrics:
+        """Return the row of one tensor."""
         tolerance = self.tolerance_for(golden.dtype)
         if golden.array.shape != actual.array.shape:
             same_type = golden.dtype == actual.dtype

@@ -47,6 +47,7 @@ from harness.core.verdicts.compare import (
     compare_all,
     compare_outputs,
     compared,
+    row_without_hint,
 )
 from harness.core.verdicts.judge_output import FAR_FROM_CPU
 
@@ -155,12 +156,27 @@ def judge_precision(  # noqa: PLR0913 - three answers, and what may lie between 
     return compared(rows, policy)
 
 
+def precision_row(
+    name: str, golden: Tensor, own: Tensor, actual: Tensor, policy: Policy, most_apart: float
+) -> OutputMetrics:
+    """Return the row of one tensor of rounded numbers, without what may explain its error."""
+    measure = _Measure(policy.tolerance_for, policy.precision, most_apart=most_apart, hints=False)
+    return measure.floats(name, golden, own, actual)
+
+
 class _Measure:
     """Measures the outputs of a model at one precision."""
 
     def __init__(
-        self, tolerance_for: ToleranceFor, precision: str, reference: str = "", most_apart: float = math.inf
+        self,
+        tolerance_for: ToleranceFor,
+        precision: str,
+        reference: str = "",
+        most_apart: float = math.inf,
+        *,
+        hints: bool = True,
     ) -> None:
+        self.hints = hints
         self.reference = reference
         self.most_apart = most_apart
         self.tolerance_for = tolerance_for
@@ -188,6 +204,8 @@ class _Measure:
 
     def direct(self, name: str, golden: Value, actual: Value) -> OutputMetrics:
         """Return the row of one leaf against its golden."""
+        if not self.hints and isinstance(golden, Tensor) and isinstance(actual, Tensor):
+            return row_without_hint(name, golden, actual, self.tolerance_for)
         return compare_outputs(name, golden, actual, self.tolerance_for).outputs[0]
 
     def other_form(

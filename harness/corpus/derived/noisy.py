@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from harness.corpus.noise.rewrite import Written
 
-NOISE_FORMAT = 33
+NOISE_FORMAT = 34
 """Increase it when the noise changes although no model does."""
 
 SAMPLES = 8

@@ -23,6 +23,7 @@ COPIED = operators_by(lambda row: row.copied_outputs)
 
 OFFSETS = operators_by(lambda row: row.offset)
 OF_ONE = operators_with(lambda row: row.from_one)
+THROUGH_ZERO = operators_with(lambda row: row.through_zero)
 BY_BLOCKS = "MatMulNBits"
 """onnxruntime's product with weights of a few bits: with ``accuracy_level`` 4 it rounds the other factor
 to int8.

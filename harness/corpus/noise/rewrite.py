@@ -32,6 +32,7 @@ from harness.corpus.noise.operator_rounding import (
     OFFSETS,
     QUANTIZING,
     SUMS,
+    THROUGH_ZERO,
     TRANSFORMS,
     UNITS,
 )
@@ -194,7 +195,7 @@ class _Writer(msgspec.Struct, kw_only=True):
         yield node
         yield from watch.after
         allowed = 0.0 if domain_of(node) else self.allowed.get(node.op_type, 0.0)
-        of_one = (allowed and node.op_type not in TRANSFORMS) or node.op_type in OF_ONE
+        allowed_one = bool(allowed) and node.op_type not in TRANSFORMS
         for name in floats:
             kind = scope.types[name]
             self.coarse |= ROUNDOFF[kind] > ROUNDOFF[FLOAT_TENSOR]
@@ -205,7 +206,7 @@ class _Writer(msgspec.Struct, kw_only=True):
                 kind,
                 max(UNITS.get(node.op_type, 1.0), allowed / self.rounds.width(kind)),
                 terms,
-                beside="one" if of_one else self.even(node, dims, first=name == results[0]),
+                beside="one" if allowed_one else self.beside(node, kind, dims, first=name == results[0]),
                 inside=inside_of(node),
             )
             if watch.flag:
@@ -231,8 +232,11 @@ class _Writer(msgspec.Struct, kw_only=True):
         self.jumps = True
         yield node
 
-    def even(self, node: onnx.NodeProto, dims: Sequence[PartialDims], *, first: bool) -> Beside:
-        """Return which elements of a result have the same uncertainty; for a state, all of them."""
+    def beside(self, node: onnx.NodeProto, kind: str, dims: Sequence[PartialDims], *, first: bool) -> Beside:
+        """Return what the uncertainty of a result's elements depends on; for a state, on all of them."""
+        if node.op_type in OF_ONE:
+            half = ROUNDOFF[kind] > ROUNDOFF[FLOAT_TENSOR]
+            return () if half and node.op_type in THROUGH_ZERO else "one"
         if first:
             return even_axes(node, dims)
         return () if node.op_type in COMPOSED and node.op_type in EVEN else ""

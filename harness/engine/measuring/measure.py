@@ -13,7 +13,6 @@ from harness.core.comparison.output_kind import OutputKind
 from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.comparison.weak_golden import why_weak
 from harness.core.noise.noise import NoiseRule, with_noise
-from harness.core.noise.spread import Spread
 from harness.core.records.cell_end import OwnCpu
 from harness.core.records.facts import CPU_PROVIDER, Facts, Placement, Repeats, RunFacts, shared
 from harness.core.records.reference_answer import ReferenceCheck
@@ -29,6 +28,7 @@ from harness.corpus.case import Case
 from harness.corpus.work.work_share import compute_share
 from harness.engine.answers.compare_sets import by_name, compare_sets, flat
 from harness.engine.answers.evidence import CellRule, Evidence
+from harness.engine.answers.noise_rules import noises
 from harness.engine.measuring.agreement_measure import goldens_of
 from harness.engine.measuring.defined_elements import (
     partly_defined,
@@ -40,6 +40,7 @@ from harness.engine.measuring.early_end import ended, tells_no_memory
 from harness.engine.measuring.generation_measure import playing_of, ways_figures, with_worst_positions
 from harness.engine.measuring.output_kinds import draws, output_kinds_of
 from harness.engine.measuring.reference_check import check_references
+from harness.engine.measuring.weak_answers import why_converted_undecided, why_insensitive, why_undecided
 from harness.engine.tasks.outcome import Outcome, Ran
 from harness.golden.golden_answer import Golden
 
@@ -91,7 +92,7 @@ def with_answer(
         case Need.REPEATED:
             changed = {"dispute": facts.dispute or evidence.repeated or ""}
         case Need.ZEROED:
-            changed = {"weak_golden": facts.weak_golden or _why_insensitive(evidence, facts)}
+            changed = {"weak_golden": facts.weak_golden or why_insensitive(evidence, facts)}
         case Need.REFERENCES if isinstance(outcome, Ran) and rule.generation is None:
             answers = goldens_of(case, evidence)
             settled = with_defined(outcome, answers, partly_defined(evidence, rule))
@@ -173,7 +174,9 @@ def _ran(outcome: Ran, case: Case, golden: Golden, evidence: Evidence, rule: Cel
         again=again,
         reference_check=_references(outcome, case, answers, compared.outputs, evidence, rule),
         repeats=_repeats(outcome, rule, draws_numbers=draws(case, kinds)),
-        weak_golden=why_weak(answers, policy.tolerance_for) or _why_insensitive(evidence, facts),
+        weak_golden=why_weak(answers, policy.tolerance_for)
+        or why_undecided(answers, compared.outputs, kinds, evidence, policy)
+        or why_insensitive(evidence, facts),
         no_spread=evidence.noise if isinstance(evidence.noise, str) else "",
     )
 
@@ -203,7 +206,8 @@ def _converted(
         golden="cpu",
         golden_digest=full.digest + own.digest,
         dispute=full.disputed or own.disputed,
-        weak_golden=why_weak(full.outputs, policy.tolerance_for),
+        weak_golden=why_weak(full.outputs, policy.tolerance_for)
+        or why_converted_undecided(full.outputs, owns, outcome.outputs, compared.outputs, rule),
         outputs=compared.outputs,
         again=again,
         reference_check=_references(outcome, case, full.outputs, compared.outputs, evidence, rule),
@@ -259,39 +263,6 @@ def _compare_precision(
         by_name(kinds),
         reference=reference,
         most_apart=rule.most_apart,
-    )
-
-
-def _why_insensitive(evidence: Evidence, facts: Facts) -> str:
-    """Return why some wrong results of the EP would not be noticed; empty if none is known."""
-    on_the_ep = facts.placement.ep_ops if facts.placement is not None else {}
-    operators = [operator for operator in evidence.zeroed or () if operator in on_the_ep]
-    if not operators:
-        return ""
-    return one_line(f"zeros in place of what the EP computes would go unnoticed: {', '.join(operators)}")
-
-
-def noises(evidence: Evidence) -> NoiseRule | None:
-    """Return the noise of a model, and other explanations of an error, in the form for ``compare_sets``."""
-    wider = tuple(
-        noise_rule(spread, delivers=one.delivers, document=one.document)
-        for one, spread in evidence.wider.items()
-        if isinstance(spread, Spread)
-    )
-    if not isinstance(evidence.noise, Spread):
-        return None
-    return msgspec.structs.replace(noise_rule(evidence.noise), wider=wider)
-
-
-def noise_rule(spread: Spread, *, delivers: str = "", document: str = "") -> NoiseRule:
-    """Return one noise in the form for ``compare_sets``."""
-    return NoiseRule(
-        precision=spread.precision,
-        spreads=by_name(spread.outputs),
-        moved=by_name(spread.moved),
-        lost=by_name(spread.lost),
-        delivers=delivers,
-        document=document,
     )
 
 
