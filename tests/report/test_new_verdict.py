@@ -21,8 +21,7 @@ RULE = '''def late(judging: Judging) -> Ruling | None:
 '''
 CHANGES = {
     "core/records/verdict.py": (('    UNSUPPORTED = "unsupported", Family', WORD),),
-    "core/verdicts/run_rules.py": (("def right(judging", RULE),),
-    "core/verdicts/rules.py": (("    run_rules.right,\n", "    run_rules.late,\n"),),
+    "core/verdicts/run_rules.py": (("def right(judging", RULE), ("    right,\n", "    late,\n")),
 }
 """File -> pairs of text that is there once, and what is added before it."""
 DECIDED = """

@@ -6,7 +6,7 @@ from harness.core.records.fixed_sizes import fixed_words
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.verdicts.judging import Judging
 from harness.core.verdicts.own_cpu import lacks, lacks_kernels, lacks_operator, refuses_inputs, refusing_cpu
-from harness.core.verdicts.ruling import Ruling
+from harness.core.verdicts.ruling import Rule, Ruling
 
 
 def harness_error(judging: Judging) -> Ruling | None:
@@ -130,6 +130,30 @@ def error(judging: Judging) -> Ruling | None:
 def unfeedable(judging: Judging) -> Ruling | None:
     """The target's Python API cannot take or give a value: nothing is known about the EP."""
     return _ended(judging, "unfeedable", Verdict.NO_GOLDEN)
+
+
+NOT_TRIED_RULES: tuple[Rule, ...] = (
+    harness_error,
+    file_changed,
+    not_tried,
+    option_rejected,
+)
+"""Those of cells that were not tried as asked, in the order in which they are tried."""
+
+END_RULES: tuple[Rule, ...] = (
+    invalid_model,
+    cpu_refuses,
+    no_input,
+    cpu_dies_too,
+    out_of_memory,
+    crash_or_hang,
+    timeout,
+    refused,
+    beyond_data,
+    error,
+    unfeedable,
+)
+"""Those of cells that were, likewise; the rules of variants come before."""
 
 
 def _ended(judging: Judging, how: str, verdict: Verdict) -> Ruling | None:

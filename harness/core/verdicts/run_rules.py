@@ -182,7 +182,21 @@ def right(judging: Judging) -> Ruling | None:
 
 
 _OF_VALUES: tuple[Rule, ...] = (disputed_golden, undefined_input, not_by_the_ep, wrong_values)
-"""The rules that judge the values of a run, in the same order; they also judge other inputs."""
+"""Those that judge the values of a run, in the order of ``RUN_RULES``; they also judge other inputs."""
+
+RUN_RULES: tuple[Rule, ...] = (
+    no_golden,
+    disputed_golden,
+    fallback_at_run,
+    undefined_input,
+    not_by_the_ep,
+    wrong_values,
+    nondeterministic,
+    other_inputs,
+    wrong_device,
+    right,
+)
+"""All of them, in the order in which they are tried."""
 
 
 def _beyond_doubt(judging: Judging) -> Ruling | None:

@@ -4,7 +4,7 @@ from harness.core.records.scenario import Observations
 from harness.core.records.variant_use import ANSWER_WORDS
 from harness.core.records.verdict import Phase, Verdict
 from harness.core.verdicts.judging import Judging
-from harness.core.verdicts.ruling import Ruling
+from harness.core.verdicts.ruling import Rule, Ruling
 
 _NOTHING_MATCHES = "No suitable model variant"
 """What onnxruntime raises where no variant matches."""
@@ -47,6 +47,10 @@ def stale_variant(judging: Judging) -> Ruling | None:
         what = f"{chosen} was compiled by another build than its compatibility string says"
         return Ruling(Verdict.STALE_VARIANT, f"{what}: {_answers(facts)}")
     return None
+
+
+VARIANT_RULES: tuple[Rule, ...] = (no_variant, wrong_variant, stale_variant)
+"""In the order in which they are tried."""
 
 
 def _answers(facts: Observations) -> str:
