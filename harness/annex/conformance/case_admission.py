@@ -4,8 +4,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from harness.core.comparison import wording
 from harness.core.comparison.policy import Policy
 from harness.core.comparison.weak_golden import why_weak
+from harness.core.noise.noise import NoiseRule
 from harness.core.noise.spread import Spread
 from harness.core.text.errors import HarnessError
 from harness.core.values.value import (
@@ -20,6 +22,7 @@ from harness.core.values.value import (
     leaves_of,
 )
 from harness.core.values.value import Sequence as ValueSequence
+from harness.core.verdicts.half_zero import half_zero_passes
 from harness.core.verdicts.judge_output import judge_row
 from harness.corpus.case import Case
 from harness.corpus.derived.inner_outputs import read_by_partials
@@ -78,13 +81,16 @@ def check_case_golden(
     """Check a golden with its noise against all other sources.
 
     Raises:
-        NotAdmittedError: Another source disagrees, none confirms it, or noise moves it far.
+        NotAdmittedError: Another source disagrees, none confirms it, noise moves it far, or excuses zeros in
+            half of an output.
     """
     _refuse_jumps(golden, spread)
+    noise = noise_rule(spread)
+    _refuse_noisy(golden, noise, policy)
     confirmed = False
     cpu = answers.get(QuestionKind.ANSWER)
     if cpu is not None and cpu.status == "ok":
-        compared = compare_sets(golden, cpu.outputs, policy.tolerance_for, noise=noise_rule(spread))
+        compared = compare_sets(golden, cpu.outputs, policy.tolerance_for, noise=noise)
         for row in compared.outputs:
             if why := judge_row(row, policy).why:
                 raise NotAdmittedError(f"disputed: the CPU provider differs: {why}")
@@ -245,6 +251,12 @@ def _refuse_jumps(golden: Sequence[NamedValues], spread: Spread) -> None:
                 size = float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
             if size and float(noise.max(initial=0.0)) > _LARGE * size:
                 raise NotAdmittedError(f"near a discontinuity: rounding moves {name} far")
+
+
+def _refuse_noisy(golden: Sequence[NamedValues], noise: NoiseRule, policy: Policy) -> None:
+    for leaf, part in leaves_of(flat(golden)):
+        if part is not None and half_zero_passes(leaf, part, policy, None, noise):
+            raise NotAdmittedError(f"weak: noise excuses zeros in half of {wording.output(leaf)}")
 
 
 def _is_same(one: Tensor | None, other: Tensor | None) -> bool:

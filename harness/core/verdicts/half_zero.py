@@ -46,6 +46,16 @@ def half_zero(right: Tensor) -> Tensor | None:
     return Tensor(dtype=right.dtype, array=array)
 
 
+def half_zero_passes(
+    leaf: str, golden: Tensor, policy: Policy, output_kind: OutputKind | None, noise: NoiseRule | None
+) -> bool:
+    """Return whether zeros in half of a golden pass; the arguments are those of a comparison with it."""
+    if (wrong := half_zero(golden)) is None:
+        return False
+    row = row_without_hint(leaf, golden, wrong, policy.tolerance_for, output_kind, noise)
+    return judge_row(row, policy).fault is None
+
+
 def passes_for_half(
     row: OutputMetrics,
     golden: Tensor,
@@ -59,10 +69,7 @@ def passes_for_half(
     """
     if (row.relative_error or 0.0) < _MATTERS or judge_row(row, policy).fault is not None:
         return False
-    if (wrong := half_zero(golden)) is None:
-        return False
-    of_wrong = row_without_hint(row.name, golden, wrong, policy.tolerance_for, output_kind, noise)
-    return judge_row(of_wrong, policy).fault is None
+    return half_zero_passes(row.name, golden, policy, output_kind, noise)
 
 
 def passes_for_half_of_own(

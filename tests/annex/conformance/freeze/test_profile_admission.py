@@ -1,11 +1,13 @@
 """Which candidates become cases of a profile, with which golden, and why others do not."""
 
+import contextlib
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import ml_dtypes
+import msgspec
 import numpy as np
 import onnx.parser
 import pytest
@@ -181,6 +183,18 @@ def test_noise_that_moves_an_output_far_is_near_a_discontinuity(candidate: Make)
     jump = Spread(precision="float32", outputs=({"y": np.array([1e-6, 1e-6, 1e-6, 150.0])},))
     with pytest.raises(NotAdmittedError, match="rounding moves y far"):
         check_case_golden(case, golden, found, jump, POLICY)
+
+
+def test_noise_that_hides_zeros_makes_a_golden_weak(candidate: Make) -> None:
+    case = candidate("g (float[4] x) => (float[4] y) { y = Exp(x) }", NUMBERS / 5)
+    exact = np.exp((NUMBERS / 5).astype(np.float64))
+    found = {QuestionKind.ANSWER: gives(exact.astype(np.float32)), QuestionKind.FLOAT64: gives(exact)}
+    golden = golden_of_candidate(case, found)
+    policy = msgspec.structs.replace(POLICY, fixed=None)
+    for noise, weak in ((1e-6, False), (0.24, True)):
+        spread = Spread(precision="float32", outputs=({"y": np.full(4, noise)},))
+        with pytest.raises(NotAdmittedError, match="zeros in half of") if weak else contextlib.nullcontext():
+            check_case_golden(case, golden, found, spread, policy)
 
 
 def test_integers_need_another_source_with_the_same_bits(candidate: Make) -> None:
