@@ -44,6 +44,15 @@ def test_a_sentence_tells_what_a_target_did() -> None:
     assert (second.tone, second.right) == ("skipped", "could not be used: no device")
 
 
+def test_a_right_answer_that_shows_nothing_does_not_count_as_right() -> None:
+    why = "the golden's output is zero"
+    made = report(record("a"), record("b", weak_golden=why), record("a", target="t", weak_golden=why))
+    some, none = target_sentences(made).shown
+    assert (some.tone, some.right) == ("passed", "computes 1 of 2 cells right (50.0%)")
+    assert some.rest == "For 1 more a wrong answer would pass, too."
+    assert (none.tone, none.right) == ("weak", "computes 0 of 1 cell right (0%)")
+
+
 def test_more_targets_than_fit_are_counted() -> None:
     made = report(*(record("a", target=f"t{number}") for number in range(14)))
     found = target_sentences(made)

@@ -17,6 +17,7 @@ from harness.report.pages.main_causes import frequent_failures
 from harness.report.runs.target_identity import NOTHING_KNOWN, Identity
 from harness.report.view import Report
 from harness.report.words.figures import Share
+from harness.report.words.tone import WEAK
 
 _FULL_PRECISION = "about float32"
 _SHOWN_TARGETS = 12
@@ -30,7 +31,8 @@ class TargetSentence(msgspec.Struct, frozen=True, kw_only=True):
         tone: How its mark looks.
         right: ``computes 1,328 of 1,811 cells right (73.3%)``.
         wrong: What fails, empty if nothing does.
-        rest: What it left to the CPU provider or refused, its precision, its simulator; may be empty.
+        rest: Weak goldens, what it left to the CPU provider or refused, its precision, its simulator; may be
+            empty.
     """
 
     column: Column
@@ -95,12 +97,13 @@ def _sentence(
         return TargetSentence(
             column=column, name=name, tone="skipped", right=_untried(report, row), wrong="", rest=""
         )
-    right = row.exercised.count
+    weak = row.weak.count
+    right = row.exercised.count - weak
     share = Share(right, row.tried, not report.complete)
     return TargetSentence(
         column=column,
         name=name,
-        tone="failed" if failed else "passed" if right else "untested",
+        tone="failed" if failed else "passed" if right else WEAK if weak else "untested",
         right=f"computes {right:,} of {plural(row.tried, 'cell')} right ({share.percent})",
         wrong=f"fails {len(failed):,}: {frequent_failures(failed)}" if failed else "",
         rest=" ".join(f"{words}." for words in _rest(report, row, precision)),
@@ -108,6 +111,8 @@ def _sentence(
 
 
 def _rest(report: Report, row: ColumnSummary, precision: ColumnPrecision) -> Iterator[str]:
+    if weak := row.weak.count:
+        yield f"For {weak:,} more a wrong answer would pass, too"
     by_verdict = Counter(record.verdict for record in report.by_column[row.column])
     if fallback := by_verdict[Verdict.FALLBACK]:
         yield f"The CPU provider computed {fallback:,} in its place"
