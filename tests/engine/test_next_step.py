@@ -550,6 +550,13 @@ def test_an_answer_that_only_noise_excuses_rests_on_a_weak_golden(tmp_path: Path
     assert (near.verdict, near.weak_golden) == (Verdict.PASS, "")
 
 
+def test_a_wide_tolerance_makes_a_golden_weak_as_noise_does(tmp_path: Path) -> None:
+    wide = {"rtol": 0.0, "atol": 1.0}
+    record = Court(tmp_path, NOISY, tolerance=[wide]).judge(lambda right: right * 0.75)
+    assert record.verdict is Verdict.PASS
+    assert "off by 25%; the tolerance excuses that" in record.weak_golden
+
+
 def test_what_is_wrong_needs_no_zeros(tmp_path: Path) -> None:
     court = Court(tmp_path, INSENSITIVE)
     assert court.judge(lambda right: right + 1).verdict is Verdict.MISMATCH

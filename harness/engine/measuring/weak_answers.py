@@ -29,8 +29,16 @@ def why_undecided(
     for row in rows:
         golden = right.get(row.name)
         if golden is not None and passes_for_half(row, golden, policy, of_kind.get(row.name), noise):
-            return wording.undecided(row, "its rounding noise")
+            return wording.undecided(row, _excuse(row, policy))
     return ""
+
+
+def _excuse(row: OutputMetrics, policy: Policy) -> str:
+    """Return what makes an answer pass, in words."""
+    if row.details is not None and row.details.steps is not None:
+        return "a step of its quantization"
+    by_noise = row.noise is not None and policy.judge_by == "noise"
+    return "its rounding noise" if by_noise else "the tolerance"
 
 
 def why_converted_undecided(
