@@ -1,15 +1,18 @@
 """Answers that pass as zeros in half of the golden would."""
 
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from harness.core.comparison.output_kind import Quantized
+from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.comparison.policy import Policy
 from harness.core.noise.noise import NoiseRule
 from harness.core.values.value import Tensor, tensor
-from harness.core.verdicts.compare import row_without_hint
+from harness.core.verdicts.compare import compare_outputs
 from harness.core.verdicts.half_zero import half_zero, passes_for_half, passes_for_half_of_own
 from harness.core.verdicts.judge_output import judge_row
 from harness.core.verdicts.precise import precision_row
@@ -31,9 +34,13 @@ def noise_of(spread: float | NDArray[np.float64]) -> NoiseRule:
     return NoiseRule(precision="float16", spreads={"y": np.broadcast_to(spread, GOLDEN.shape).astype(float)})
 
 
+def row_of(*compared: Any) -> OutputMetrics:
+    return compare_outputs(*compared).outputs[0]
+
+
 def is_undecided(actual: Tensor, noise: NoiseRule | None) -> bool:
     golden = floats(GOLDEN)
-    row = row_without_hint("y", golden, actual, FLOAT16.tolerance_for, None, noise)
+    row = row_of("y", golden, actual, FLOAT16.tolerance_for, None, noise)
     return passes_for_half(row, golden, FLOAT16, None, noise)
 
 
@@ -77,7 +84,7 @@ def test_what_finds_zeros_decides() -> None:
     assert not is_undecided(off_by(0.07), noise_of(0.03))
     few = np.arange(GOLDEN.size) < 40
     moved, noise = floats(GOLDEN + 1.5 * few), noise_of(np.where(few, 2.0, 1e-3))
-    row = row_without_hint("y", floats(GOLDEN), moved, FLOAT16.tolerance_for, None, noise)
+    row = row_of("y", floats(GOLDEN), moved, FLOAT16.tolerance_for, None, noise)
     assert judge_row(row, FLOAT16).fault is None
     assert not is_undecided(moved, noise)
     assert not is_undecided(off_by(0.2), None)
@@ -87,10 +94,10 @@ def test_a_coarse_step_of_a_quantization_excuses_zeros() -> None:
     kind, golden = Quantized(scale=np.array(1.0)), floats(np.round(GOLDEN * 0.8))
     actual = floats(golden.array + np.where(np.arange(golden.array.size) % 3, 0, 1))
     rule = Policy()
-    row = row_without_hint("y", golden, actual, rule.tolerance_for, kind)
+    row = row_of("y", golden, actual, rule.tolerance_for, kind)
     assert passes_for_half(row, golden, rule, kind)
     fine = floats(np.round(GOLDEN * 8))
-    row = row_without_hint("y", fine, floats(fine.array + 1), rule.tolerance_for, kind)
+    row = row_of("y", fine, floats(fine.array + 1), rule.tolerance_for, kind)
     assert not passes_for_half(row, fine, rule, kind)
 
 

@@ -308,6 +308,14 @@ def widen_tensor(tensor: Tensor) -> Array:
     return widen(tensor.array, tensor.dtype)
 
 
+@np.errstate(all="ignore")
+def norm_of(numbers: Array) -> float:
+    """Return the root of the sum of the squares of the finite numbers; no square overflows."""
+    sizes = np.abs(np.where(np.isfinite(numbers), numbers, 0.0)).astype(np.float64)
+    scale = float(sizes.max(initial=0.0))
+    return scale * float(np.sqrt(np.sum(np.square(sizes / scale)))) if scale else 0.0
+
+
 def is_close(actual: Array, golden: Array, tolerance: Tolerance) -> NDArray[np.bool_]:
     """Return which elements of two wide arrays are equal, both NaN, or finite and within a tolerance."""
     size = np.abs(golden)

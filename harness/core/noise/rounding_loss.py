@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.core.comparison.metrics import LARGEST_FLOAT64, widen_tensor
+from harness.core.comparison.metrics import LARGEST_FLOAT64, norm_of, widen_tensor
 from harness.core.comparison.output_metrics import LOST
 from harness.core.comparison.tolerance import UNIT_ROUNDOFF
 from harness.core.values.value import Array, NamedValues, Tensor, leaves_of
@@ -54,7 +54,7 @@ def _part(right: Tensor, still: Tensor, drawn: Sequence[Tensor], count: int) -> 
         return float(np.mean([np.mean(one.array != still.array) for one in alike]))
     quiet = widen_tensor(still)
     # An output that lost its digits differs in the golden, too: the larger of the two norms is its size.
-    size = max(_norm(quiet), _norm(widen_tensor(right)))
+    size = max(norm_of(quiet), norm_of(widen_tensor(right)))
     return _moved(quiet, alike, size)
 
 
@@ -66,20 +66,12 @@ def _moved(quiet: Array, drawn: Sequence[Tensor], size: float) -> float:
     for one in drawn:  # each on its own: outputs may be large
         numbers = widen_tensor(one)
         kept += int(np.count_nonzero(np.isfinite(numbers) & finite))
-        noise = math.hypot(noise, _norm(np.where(finite, numbers - quiet, 0.0)))
+        noise = math.hypot(noise, norm_of(np.where(finite, numbers - quiet, 0.0)))
     if not finite.any():
         return 0.0
     if 2 * kept < len(drawn) * np.count_nonzero(finite):
         return LARGEST_FLOAT64
     return noise / math.sqrt(len(drawn)) / size if size else 0.0
-
-
-@np.errstate(all="ignore")
-def _norm(numbers: Array) -> float:
-    """Return the root mean square of the finite numbers, times the root of the number of all elements."""
-    sizes = np.abs(np.where(np.isfinite(numbers), numbers, 0.0)).astype(np.float64)
-    scale = float(sizes.max(initial=0.0))
-    return scale * float(np.sqrt(np.sum(np.square(sizes / scale)))) if scale else 0.0
 
 
 def _leaves(values: NamedValues) -> list[tuple[str, Tensor]]:

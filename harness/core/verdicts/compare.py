@@ -55,6 +55,13 @@ class OutputComparison(msgspec.Struct, frozen=True, kw_only=True):
     outputs: tuple[OutputMetrics, ...]
 
 
+MOST_HINTS = 8
+"""Largest number of wrong outputs of one result that are searched for a pattern: the first ones.
+
+A search takes as long as hundreds of comparisons. A language model that plays a text in all ways has a
+hundred outputs.
+"""
+
 ONLY_NUMBERS: Mapping[str, OutputKind] = MappingProxyType({})
 
 
@@ -92,7 +99,7 @@ def compare_all(
     return compared(rows, policy or tolerance_for)
 
 
-def compare_outputs(
+def compare_outputs(  # noqa: PLR0913 - what two values are, and what judges them
     name: str,
     golden: Value,
     actual: Value,
@@ -100,6 +107,8 @@ def compare_outputs(
     output_kind: OutputKind | None = None,
     noise: NoiseRule | None = None,
     policy: Policy | None = None,
+    *,
+    hints: int = MOST_HINTS,
 ) -> OutputComparison:
     """Compare one output with its golden.
 
@@ -107,22 +116,12 @@ def compare_outputs(
     (complex128), to show whether they are right. NaN equals NaN, infinity equals infinity of the same sign,
     -0.0 equals +0.0. Strings are compared exactly. The items of a sequence count in their order; the entries
     of a map are matched by key. Parts are named as ``harness.core.values.value.leaves`` names them; arguments
-    are as for ``compare_all``.
+    are as for ``compare_all``. ``hints`` is the number of tensors that may be searched for what explains an
+    error, ``MOST_HINTS`` by default.
     """
-    rows = [(row,) for row in _Rows(tolerance_for, noise).of(name, golden, actual, output_kind)]
+    made = _Rows(tolerance_for, noise, hints)
+    rows = [(row,) for row in made.of(name, golden, actual, output_kind)]
     return compared(rows, policy or tolerance_for, "parts")
-
-
-def row_without_hint(
-    name: str,
-    golden: Tensor,
-    actual: Tensor,
-    tolerance_for: ToleranceFor,
-    output_kind: OutputKind | None = None,
-    noise: NoiseRule | None = None,
-) -> OutputMetrics:
-    """Return the row of one tensor, without what may explain its error: that search takes long."""
-    return _Rows(tolerance_for, noise, hints=0).tensor(name, golden, actual, output_kind)
 
 
 def compared(
@@ -153,14 +152,6 @@ def _own_policy(row: OutputMetrics, tolerance_for: ToleranceFor) -> Policy:
     return Policy(fixed=fixed, judge_by="table")
 
 
-MOST_HINTS = 8
-"""Largest number of wrong outputs of one result that are searched for a pattern: the first ones.
-
-A search takes as long as hundreds of comparisons. A language model that plays a text in all ways has a
-hundred outputs.
-"""
-
-
 class _Rows:
     """Makes the rows of outputs; holds what is common to all outputs of a model."""
 
@@ -175,7 +166,7 @@ class _Rows:
         """Yield the rows of the parts of an output; compare a container of another form as a whole."""
         match golden, actual:
             case Tensor(), Tensor():
-                yield self.tensor(name, golden, actual, output_kind)
+                yield self._tensor(name, golden, actual, output_kind)
             case Sequence(), Sequence() if len(golden.items) == len(actual.items):
                 if not golden.items:
                     yield empty_row(name, golden)
@@ -201,10 +192,9 @@ class _Rows:
         yield from _Rows(self.tolerance_for, None).of(f"{name}.keys", golden.keys, actual.keys)
         yield from _Rows(self.tolerance_for, noise).of(f"{name}.values", golden.values, actual.values)
 
-    def tensor(
+    def _tensor(
         self, name: str, golden: Tensor, actual: Tensor, output_kind: OutputKind | None
     ) -> OutputMetrics:
-        """Return the row of one tensor."""
         tolerance = self.tolerance_for(golden.dtype)
         if golden.array.shape != actual.array.shape:
             same_type = golden.dtype == actual.dtype

@@ -138,7 +138,7 @@ NOT_TRIED_RULES: tuple[Rule, ...] = (
     not_tried,
     option_rejected,
 )
-"""Those of cells that were not tried as asked, in the order in which they are tried."""
+"""The rules of cells that were left out, or not run as asked, in the order in which they are tried."""
 
 END_RULES: tuple[Rule, ...] = (
     invalid_model,
@@ -153,7 +153,7 @@ END_RULES: tuple[Rule, ...] = (
     error,
     unfeedable,
 )
-"""Those of cells that were, likewise; the rules of variants come before."""
+"""The other rules, in their order. Those of variants come between the two."""
 
 
 def _ended(judging: Judging, how: str, verdict: Verdict) -> Ruling | None:

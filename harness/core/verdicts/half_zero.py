@@ -5,20 +5,19 @@ seventh of an output, the limits for them are as large as its lesser half. That 
 that is near the golden all the same.
 """
 
-import math
-
 import numpy as np
 
-from harness.core.comparison.metrics import widen_tensor
+from harness.core.comparison.metrics import norm_of, widen_tensor
 from harness.core.comparison.output_kind import OutputKind
 from harness.core.comparison.output_metrics import OutputMetrics
 from harness.core.comparison.policy import Policy
 from harness.core.comparison.tolerance import UNIT_ROUNDOFF
 from harness.core.noise.noise import NoiseRule
-from harness.core.values.value import Array, Tensor
-from harness.core.verdicts.compare import row_without_hint
+from harness.core.values.value import Tensor
+from harness.core.verdicts.compare import compare_outputs
+from harness.core.verdicts.distances import distances
 from harness.core.verdicts.judge_output import judge_row
-from harness.core.verdicts.precise import distances, precision_row
+from harness.core.verdicts.precise import precision_row
 
 _MATTERS = 1 / 16
 """Least norm of the lesser half, and of an answer's error, as a part of the norm of the output.
@@ -39,7 +38,7 @@ def half_zero(right: Tensor) -> Tensor | None:
     if not counted.any():
         return None
     lesser = counted & (size <= np.median(size[counted]))
-    if _norm(size[lesser]) < _MATTERS * _norm(size[counted]):
+    if norm_of(size[lesser]) < _MATTERS * norm_of(size[counted]):
         return None
     array = right.array.copy()
     array[lesser] = 0
@@ -52,8 +51,9 @@ def half_zero_passes(
     """Return whether zeros in half of a golden pass; the arguments are those of a comparison with it."""
     if (wrong := half_zero(golden)) is None:
         return False
-    row = row_without_hint(leaf, golden, wrong, policy.tolerance_for, output_kind, noise)
-    return judge_row(row, policy).fault is None
+    tolerance_for = policy.tolerance_for
+    compared = compare_outputs(leaf, golden, wrong, tolerance_for, output_kind, noise, policy, hints=0)
+    return compared.verdict is None
 
 
 def passes_for_half(
@@ -89,8 +89,3 @@ def passes_for_half_of_own(
         return False
     of_wrong = precision_row(row.name, golden, own, wrong, policy, most_apart)
     return judge_row(of_wrong, policy).fault is None
-
-
-def _norm(numbers: Array) -> float:
-    largest = float(numbers.max(initial=0.0))
-    return largest * math.sqrt(float(np.sum(np.square(numbers / largest)))) if largest else 0.0

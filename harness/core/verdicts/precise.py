@@ -31,7 +31,6 @@ import msgspec
 import numpy as np
 
 from harness.core.comparison import wording
-from harness.core.comparison.metrics import BLOCK, special_codes, widen
 from harness.core.comparison.output_kind import OutputKind
 from harness.core.comparison.output_metrics import LOST, Frontier, OutputMetrics, PrecisionError
 from harness.core.comparison.output_rows import with_details
@@ -40,15 +39,16 @@ from harness.core.comparison.random_outputs import Distribution
 from harness.core.comparison.ties import Chosen, lead_of
 from harness.core.comparison.tolerance import EXACT, UNIT_ROUNDOFF, ToleranceFor, default_tolerance
 from harness.core.comparison.unordered import in_order_of
-from harness.core.values.value import Array, Tensor, Value, leaves
+from harness.core.values.value import Tensor, Value, leaves
 from harness.core.verdicts.compare import (
+    MOST_HINTS,
     ONLY_NUMBERS,
     OutputComparison,
     compare_all,
     compare_outputs,
     compared,
-    row_without_hint,
 )
+from harness.core.verdicts.distances import Distances, distances
 from harness.core.verdicts.judge_output import FAR_FROM_CPU
 
 LIMITS: dict[str, float] = {"float32": 2.0, "float16": 4.0, "bfloat16": 2.0, "float8": 2.0}
@@ -74,36 +74,6 @@ _FEW = 8
 
 _FLOATING = ("float", "bfloat", "complex")
 """Beginnings of the names of element types that have the three numbers."""
-
-
-class Distances(msgspec.Struct, frozen=True, kw_only=True):
-    """Norms, each the root of a sum of squares over the elements that are finite on both sides.
-
-    Attributes:
-        golden: Norm of the golden.
-        own: Norm of the CPU EP's own answer; 0 without one.
-        error: Distance between result and golden.
-        own_error: Distance between own answer and golden.
-        between: Distance between result and own answer.
-        max_error: The largest element of the difference between result and golden.
-        max_own_error: The same of own answer and golden.
-        max_between: The same of result and own answer.
-        special: Whether result and golden differ in NaN or infinity anywhere.
-        own_special: Whether own answer and golden do.
-        has_own: Whether there is an own answer.
-    """
-
-    golden: float
-    own: float
-    error: float
-    own_error: float
-    between: float
-    max_error: float
-    max_own_error: float
-    max_between: float
-    special: bool
-    own_special: bool
-    has_own: bool
 
 
 def judge_precision(  # noqa: PLR0913 - three answers, and what may lie between them
@@ -160,7 +130,7 @@ def precision_row(
     name: str, golden: Tensor, own: Tensor, actual: Tensor, policy: Policy, most_apart: float
 ) -> OutputMetrics:
     """Return the row of one tensor of rounded numbers, without what may explain its error."""
-    measure = _Measure(policy.tolerance_for, policy.precision, most_apart=most_apart, hints=False)
+    measure = _Measure(policy.tolerance_for, policy.precision, most_apart=most_apart, hints=0)
     return measure.floats(name, golden, own, actual)
 
 
@@ -174,7 +144,7 @@ class _Measure:
         reference: str = "",
         most_apart: float = math.inf,
         *,
-        hints: bool = True,
+        hints: int = MOST_HINTS,
     ) -> None:
         self.hints = hints
         self.reference = reference
@@ -204,9 +174,7 @@ class _Measure:
 
     def direct(self, name: str, golden: Value, actual: Value) -> OutputMetrics:
         """Return the row of one leaf against its golden."""
-        if not self.hints and isinstance(golden, Tensor) and isinstance(actual, Tensor):
-            return row_without_hint(name, golden, actual, self.tolerance_for)
-        return compare_outputs(name, golden, actual, self.tolerance_for).outputs[0]
+        return compare_outputs(name, golden, actual, self.tolerance_for, hints=self.hints).outputs[0]
 
     def other_form(
         self, name: str, golden: Value, own: Value, actual: Value, *, own_differs: bool
@@ -368,50 +336,3 @@ def _errors(apart: Distances) -> str:
         return "the golden is all 0"
     error = f"relative error {apart.error / apart.golden:.2g}"
     return error + (f", the CPU EP's own {apart.own_error / apart.golden:.2g}" if apart.has_own else "")
-
-
-def distances(golden: Tensor, own: Tensor | None, actual: Tensor) -> Distances:
-    """Measure three tensors of one shape and floating type, block by block."""
-    flats = [value.array.reshape(-1) if value is not None else None for value in (golden, own, actual)]
-    sums = dict.fromkeys(("golden", "own", "error", "own_error", "between"), 0.0)
-    largest = {"error": 0.0, "own_error": 0.0, "between": 0.0}
-    special = own_special = False
-
-    def add(name: str, difference: Array) -> None:
-        sums[name] += float(np.vdot(difference, difference).real)
-        if name in largest and difference.size:
-            largest[name] = max(largest[name], float(np.abs(difference).max()))
-
-    with np.errstate(all="ignore"):
-        for start in range(0, golden.array.size, BLOCK):
-            right, other, result = (
-                None if flat is None else widen(flat[start : start + BLOCK], golden.dtype) for flat in flats
-            )
-            assert right is not None and result is not None  # noqa: S101, PT018 - both are tensors
-            add("golden", right[np.isfinite(right)])
-            special = special or _differ(right, result)
-            add("error", _difference(right, result))
-            if other is not None:
-                add("own", other[np.isfinite(other)])
-                own_special = own_special or _differ(right, other)
-                add("own_error", _difference(right, other))
-                add("between", _difference(other, result))
-    return Distances(
-        **{name: math.sqrt(total) for name, total in sums.items()},
-        max_error=largest["error"],
-        max_own_error=largest["own_error"],
-        max_between=largest["between"],
-        special=special,
-        own_special=own_special,
-        has_own=own is not None,
-    )
-
-
-def _difference(one: Array, other: Array) -> Array:
-    both = np.isfinite(one) & np.isfinite(other)
-    return other[both] - one[both]
-
-
-def _differ(one: Array, other: Array) -> bool:
-    finite = np.isfinite(one) & np.isfinite(other)
-    return not bool(finite.all()) and not np.array_equal(special_codes(one), special_codes(other))
